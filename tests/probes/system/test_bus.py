@@ -17,9 +17,9 @@ from probes.system import bus
     ],
 )
 def test_the_bytes_are_those_after_coding(rate, width, bytes_per_second):
-    found = bus.parse_pci(rate, width, rate, width)
-    assert found["bytes_per_second"] == pytest.approx(bytes_per_second, rel=1e-3)
-    assert found["able_bytes_per_second"] == found["bytes_per_second"]
+    link = bus.parse_pci(rate, width, rate, width)
+    assert link["bytes_per_second"] == pytest.approx(bytes_per_second, rel=1e-3)
+    assert link["able_bytes_per_second"] == link["bytes_per_second"]
 
 
 @pytest.mark.parametrize(
@@ -121,6 +121,6 @@ def test_an_nvme_disk_with_two_paths_has_the_narrower_ones_link(tmp_path):
         (card / "current_link_speed").write_text("8.0 GT/s PCIe\n")
         (card / "current_link_width").write_text(f"{lanes}\n")
         (subsystem / f"nvme{number}").symlink_to(controller)
-    found = bus.disk_facts(subsystem / "nvme0n1")
-    assert (found["transport"], found["model"]) == ("nvme", "INTEL SSDPE2KE016T8")
-    assert found["pcie"]["lanes"] == 2
+    facts = bus.disk_facts(subsystem / "nvme0n1")
+    assert (facts["transport"], facts["model"]) == ("nvme", "INTEL SSDPE2KE016T8")
+    assert facts["pcie"]["lanes"] == 2

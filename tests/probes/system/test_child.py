@@ -19,11 +19,11 @@ from tests.living import ended, within
 
 
 def events_of(work):
-    made = child.spawn(work)
-    with os.fdopen(made.events_fd) as stream:
+    process = child.spawn(work)
+    with os.fdopen(process.events_fd) as stream:
         events = [json.loads(line) for line in stream]
-    os.close(made.control_fd)
-    os.waitpid(made.pid, 0)
+    os.close(process.control_fd)
+    os.waitpid(process.pid, 0)
     return events
 
 
@@ -40,8 +40,8 @@ def raising(error):
 
 def test_each_kind_of_ending_has_its_event():
     assert events_of(raising(Unavailable("no fio"))) == [{"skipped": "no fio"}]
-    told = {"refused": {"kind": "login", "text": "nas: wrong password"}}
-    assert events_of(raising(Refused("login", "nas: wrong password"))) == [told]
+    event = {"refused": {"kind": "login", "text": "nas: wrong password"}}
+    assert events_of(raising(Refused("login", "nas: wrong password"))) == [event]
     assert events_of(raising(OSError("two\nlines"))) == [{"failed": "two lines"}]
     assert events_of(raising(KeyError("x"))) == [{"failed": "KeyError: 'x'"}]
 
@@ -78,14 +78,14 @@ def test_killing_a_child_takes_what_it_started_with_it():
         tell({"pid": pid})
         signal.pause()
 
-    made = child.spawn(start_another)
-    with os.fdopen(made.events_fd) as stream:
+    process = child.spawn(start_another)
+    with os.fdopen(process.events_fd) as stream:
         grandchild = json.loads(stream.readline())["pid"]
-        made.kill()
-        os.waitpid(made.pid, 0)
+        process.kill()
+        os.waitpid(process.pid, 0)
         # Its end of the pipe closes a moment before it is gone.
         assert stream.read() == ""
-    os.close(made.control_fd)
+    os.close(process.control_fd)
     assert ended([grandchild])
 
 
@@ -119,11 +119,11 @@ def test_a_probes_child_is_private():
         dumpable = ctypes.CDLL(None).prctl(PR_GET_DUMPABLE, 0, 0, 0, 0)
         tell({"dumpable": dumpable, "core": resource.getrlimit(resource.RLIMIT_CORE)})
 
-    made = child.spawn(work)
-    with os.fdopen(made.events_fd) as events:
+    process = child.spawn(work)
+    with os.fdopen(process.events_fd) as events:
         assert json.loads(events.readline()) == {"dumpable": 0, "core": [0, 0]}
-    os.close(made.control_fd)
-    os.waitpid(made.pid, 0)
+    os.close(process.control_fd)
+    os.waitpid(process.pid, 0)
 
 
 def test_what_a_call_returns_or_raises_comes_through():

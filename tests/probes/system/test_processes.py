@@ -20,21 +20,21 @@ def test_a_loop_of_parents_ends():
 
 
 def test_what_a_parent_inherits_is_the_time_since_the_reading_before():
-    before = {5: stat(5, 1), 6: stat(6, 5)}
-    after = {5: stat(5, 1)._replace(reaped_seconds=1.75)}
-    assert processes.inherited_seconds(before, after) == {5: 0.75}
+    earlier = {5: stat(5, 1), 6: stat(6, 5)}
+    later = {5: stat(5, 1)._replace(reaped_seconds=1.75)}
+    assert processes.inherited_seconds(earlier, later) == {5: 0.75}
 
 
 def test_a_whole_branch_that_ended_is_inherited_by_its_root():
-    before = {5: stat(5, 1), 6: stat(6, 5), 7: stat(7, 6)._replace(reaped_seconds=2.0)}
-    after = {5: stat(5, 1)._replace(reaped_seconds=4.5)}
-    assert processes.inherited_seconds(before, after) == {5: 0.5}
+    earlier = {5: stat(5, 1), 6: stat(6, 5), 7: stat(7, 6)._replace(reaped_seconds=2.0)}
+    later = {5: stat(5, 1)._replace(reaped_seconds=4.5)}
+    assert processes.inherited_seconds(earlier, later) == {5: 0.5}
 
 
 def test_a_pid_that_was_given_again_is_one_that_ended():
-    before = {5: stat(5, 1), 6: stat(6, 5)}
-    after = {5: stat(5, 1)._replace(reaped_seconds=1.5), 6: stat(6, 5)._replace(started_ticks=9)}
-    assert processes.inherited_seconds(before, after) == {5: 0.5}
+    earlier = {5: stat(5, 1), 6: stat(6, 5)}
+    later = {5: stat(5, 1)._replace(reaped_seconds=1.5), 6: stat(6, 5)._replace(started_ticks=9)}
+    assert processes.inherited_seconds(earlier, later) == {5: 0.5}
 
 
 WATCHED = "the same look each time"
@@ -52,15 +52,15 @@ class Readings:
         self.clock_seconds = 0.0
 
     def take(self, *stats, servers=(), ours=(), cores=(0,), watched=WATCHED):
-        """Others' growth with this reading."""
-        before = self.account.other_cpu_seconds
+        """Returns the growth of others' CPU seconds with this reading."""
+        seconds_before = self.account.other_cpu_seconds
         self.clock_seconds += 1.0
-        seen = {each.pid: each for each in stats}
-        self.account.take(watched, seen, self.clock_seconds, set(servers), set(ours), set(cores))
-        return self.account.other_cpu_seconds - before
+        host = {each.pid: each for each in stats}
+        self.account.take(watched, host, self.clock_seconds, set(servers), set(ours), set(cores))
+        return self.account.other_cpu_seconds - seconds_before
 
     def of_servers(self):
-        """CPU time of all servers, those that ended included."""
+        """Returns the CPU time of all servers, those that ended included."""
         return sum(each.cpu_seconds for each in self.account.servers.values())
 
 

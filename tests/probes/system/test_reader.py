@@ -1,4 +1,4 @@
-"""What a host counts: recorded texts parsed, and both readers agree on a host that works."""
+"""A host's counters: recorded texts parsed, and both readers agree on a host that works."""
 
 # A None that should not be there fails the claim by itself.
 # mypy: disable-error-code="union-attr"
@@ -49,19 +49,19 @@ def test_cores_are_told_with_waiting_for_io_as_idle():
 
 def test_the_page_cache_is_told_apart_from_what_is_in_use():
     text = recorded("meminfo.txt")
-    told = proc.parse_memory(proc.parse_meminfo(text))
+    parsed = proc.parse_memory(proc.parse_meminfo(text))
     free = int(text.partition("MemFree:")[2].split()[0]) * 1024
-    assert told.total_bytes == told.used_bytes + told.cached_bytes + free
-    assert told.dirty_bytes == int(text.partition("Dirty:")[2].split()[0]) * 1024
+    assert parsed.total_bytes == parsed.used_bytes + parsed.cached_bytes + free
+    assert parsed.dirty_bytes == int(text.partition("Dirty:")[2].split()[0]) * 1024
     assert proc.parse_memory(proc.parse_meminfo("MemTotal: 5 kB\n")) is None
 
 
 def test_a_device_is_told_in_requests_bytes_and_seconds():
-    told = proc.parse_devices(recorded("diskstats.txt") + "   7       1 loop9 bad\n")
-    assert told["vda"].read_bytes == 29424322 * 512
-    assert told["vda"].written_bytes == 97902000 * 512
-    assert told["vda"].busy_seconds == 54.02
-    assert "loop9" not in told
+    devices = proc.parse_devices(recorded("diskstats.txt") + "   7       1 loop9 bad\n")
+    assert devices["vda"].read_bytes == 29424322 * 512
+    assert devices["vda"].written_bytes == 97902000 * 512
+    assert devices["vda"].busy_seconds == 54.02
+    assert "loop9" not in devices
     line = " 254 0 vda 157163 9842 22336398 32518 93190 87120 14373992 254196 0 66976 293011 0\n"
     device = DeviceCounts(157163, 22336398 * 512, 93190, 14373992 * 512, 66.976)
     assert proc.parse_devices(line) == {"vda": device}
@@ -81,11 +81,11 @@ def test_a_core_that_idles_while_its_task_waits_for_a_disk_is_told() -> None:
 
 @pytest.mark.parametrize("name", ["cat", "a) R (b c"])
 def test_a_process_is_told_whatever_its_name_holds(name):
-    told = proc.parse_stat(STAT.replace("(cat)", f"({name})"))
-    assert (told.pid, told.name, told.parent, told.core) == (4658, name, 4604, 1)
-    assert told.cpu_seconds == 400 * TICK_SECONDS
-    assert told.reaped_seconds == 30 * TICK_SECONDS
-    assert (told.started_ticks, told.kernel) == (213551, False)
+    process = proc.parse_stat(STAT.replace("(cat)", f"({name})"))
+    assert (process.pid, process.name, process.parent, process.core) == (4658, name, 4604, 1)
+    assert process.cpu_seconds == 400 * TICK_SECONDS
+    assert process.reaped_seconds == 30 * TICK_SECONDS
+    assert (process.started_ticks, process.kernel) == (213551, False)
     assert proc.parse_stat("") is None
 
 
@@ -117,11 +117,11 @@ def working(path: Path) -> Iterator[subprocess.Popen[bytes]]:
             process.communicate(b"\n")
 
 
-def between(before, told, after, slack=1e-6):
-    """Whether each figure lies between what the other reader told before and after it."""
+def between(low_figures, figures, high_figures, slack=1e-6):
+    """Whether each figure lies between the other reader's figures before and after it."""
     return all(
         low - slack <= each <= high + slack
-        for low, each, high in zip(before, told, after, strict=True)
+        for low, each, high in zip(low_figures, figures, high_figures, strict=True)
     )
 
 
@@ -129,18 +129,18 @@ def test_both_readers_tell_the_same_of_a_host_that_works(tmp_path):
     with working(tmp_path / "file") as worker:
         readers = (proc, psutil_counters, proc)
         psutil_counters._processes.clear()
-        one, told, other = ([each.processes() for _ in "12"][-1] for each in readers)
-        known = set(one) & set(other)
-        assert known - set(told) == set() and {worker.pid, os.getpid(), 1} <= known
-        for pid in known:
-            stats = [each[pid] for each in (one, told, other)]
+        one, by_psutil, other = ([each.processes() for _ in "12"][-1] for each in readers)
+        pids = set(one) & set(other)
+        assert pids - set(by_psutil) == set() and {worker.pid, os.getpid(), 1} <= pids
+        for pid in pids:
+            stats = [each[pid] for each in (one, by_psutil, other)]
             # the kernel's own workers are called by what they do at the moment
-            named = not stats[0].kernel
-            before, now, after = (
-                (each.parent, each.started_ticks, named and each.name) for each in stats
+            has_name = not stats[0].kernel
+            earlier, now, later = (
+                (each.parent, each.started_ticks, has_name and each.name) for each in stats
             )
             # others may become another program, or another's child, meanwhile
-            assert now == before or before != after
+            assert now == earlier or earlier != later
             assert between(*((each.cpu_seconds, each.reaped_seconds) for each in stats))
         for tell in (
             lambda each: each.process_io(worker.pid),
@@ -206,9 +206,9 @@ def test_a_number_that_was_given_again_is_another_process(monkeypatch):
 
     last = proc.processes()[os.getpid()]._replace(name="ended", started_ticks=1, cpu_seconds=-1.0)
     monkeypatch.setitem(psutil_counters._processes, os.getpid(), (Ended(), last))
-    told = psutil_counters.processes()[os.getpid()]
+    process = psutil_counters.processes()[os.getpid()]
     now = proc.processes()[os.getpid()]
-    assert (told.name, told.started_ticks) == (now.name, now.started_ticks)
+    assert (process.name, process.started_ticks) == (now.name, now.started_ticks)
 
 
 @pytest.mark.parametrize("each", [proc, psutil_counters])
@@ -220,8 +220,8 @@ def test_a_process_that_is_gone_moves_nothing_and_has_no_threads(each):
 
 
 @pytest.fixture
-def chosen():
-    """Asks anew who reads this host."""
+def choose():
+    """The choice of this host's reader, without its cache."""
     reader.reader.cache_clear()
     yield reader.reader
     reader.reader.cache_clear()
@@ -229,23 +229,23 @@ def chosen():
 
 @pytest.mark.parametrize("error", [ImportError, ValueError])
 def test_linux_is_read_from_proc_and_elsewhere_a_missing_psutil_is_named(
-    chosen, monkeypatch, error
+    choose, monkeypatch, error
 ):
     def missing(name):
         raise error(name)
 
     monkeypatch.setattr(reader.importlib, "import_module", missing)
-    assert chosen() is proc
-    chosen.cache_clear()
+    assert choose() is proc
+    choose.cache_clear()
     monkeypatch.setattr(reader.sys, "platform", "darwin")
     with pytest.raises(Unavailable, match="install psutil"):
-        chosen()
+        choose()
 
 
-def test_processes_that_are_not_shown_make_counters_unavailable(chosen, monkeypatch, tmp_path):
+def test_processes_that_are_not_shown_make_counters_unavailable(choose, monkeypatch, tmp_path):
     monkeypatch.setattr(reader, "STAT", tmp_path / "stat")
     with pytest.raises(Unavailable, match="/proc"):
-        chosen()
+        choose()
 
 
 def test_run_delay_is_seconds():

@@ -53,29 +53,29 @@ def test_a_name_that_does_not_resolve_is_told():
 
 
 def message(kind: int, body: bytes) -> bytes:
-    whole = rtnetlink.HEADER.pack(rtnetlink.HEADER.size + len(body), kind, 0, 1, 0) + body
-    return whole + bytes(-len(whole) % 4)
+    packed = rtnetlink.HEADER.pack(rtnetlink.HEADER.size + len(body), kind, 0, 1, 0) + body
+    return packed + bytes(-len(packed) % 4)
 
 
 def attribute(kind: int, value: bytes) -> bytes:
-    whole = rtnetlink.ATTRIBUTE.pack(rtnetlink.ATTRIBUTE.size + len(value), kind) + value
-    return whole + bytes(-len(whole) % 4)
+    packed = rtnetlink.ATTRIBUTE.pack(rtnetlink.ATTRIBUTE.size + len(value), kind) + value
+    return packed + bytes(-len(packed) % 4)
 
 
 def test_messages_and_attributes_are_told_apart_by_their_padded_lengths():
     body = attribute(3, b"eth0\0") + attribute(4, b"\xdc\x05\0\0")
-    found = list(rtnetlink.messages(message(16, body) + message(3, b"")))
-    assert [kind for kind, _ in found] == [16, 3]
-    told = rtnetlink.attributes(found[0][1])
-    assert rtnetlink.text(told, 3) == "eth0"
-    assert rtnetlink.number(told, 4) == 1500
+    parsed = list(rtnetlink.messages(message(16, body) + message(3, b"")))
+    assert [kind for kind, _ in parsed] == [16, 3]
+    attributes = rtnetlink.attributes(parsed[0][1])
+    assert rtnetlink.text(attributes, 3) == "eth0"
+    assert rtnetlink.number(attributes, 4) == 1500
 
 
 def test_what_is_cut_off_is_left_out():
-    whole = message(16, attribute(3, b"eth0\0")) + message(16, attribute(3, b"eth1\0"))
-    for length in range(len(whole)):
-        found = [rtnetlink.attributes(body) for _, body in rtnetlink.messages(whole[:length])]
-        assert found == [{3: b"eth0\0"}] * (length >= len(whole) // 2)
+    both = message(16, attribute(3, b"eth0\0")) + message(16, attribute(3, b"eth1\0"))
+    for length in range(len(both)):
+        parsed = [rtnetlink.attributes(body) for _, body in rtnetlink.messages(both[:length])]
+        assert parsed == [{3: b"eth0\0"}] * (length >= len(both) // 2)
 
 
 RECORDED = Path(__file__).parents[1] / "recorded"
@@ -85,17 +85,17 @@ def recorded(name: str) -> bytes:
     return bytes.fromhex((RECORDED / f"{name}.hex").read_text())
 
 
-def built(index: int, name: str, kind: str = "", data: bytes = b"", hardware: int = 1, **more: int):
-    """An RTM_NEWLINK message; more: `below` and `master`, indices of other interfaces."""
-    told = attribute(rtnetlink.IFNAME, name.encode() + b"\0")
-    told += attribute(rtnetlink.MTU, struct.pack("=I", 1500))
+def built(index: int, name: str, kind: str = "", data: bytes = b"", hardware: int = 1, **refs: int):
+    """An RTM_NEWLINK message; refs: `below` and `master`, indices of other interfaces."""
+    parts = attribute(rtnetlink.IFNAME, name.encode() + b"\0")
+    parts += attribute(rtnetlink.MTU, struct.pack("=I", 1500))
     if kind:
         info = attribute(rtnetlink.INFO_KIND, kind.encode() + b"\0")
-        told += attribute(0x8000 | rtnetlink.LINKINFO, info + attribute(rtnetlink.INFO_DATA, data))
+        parts += attribute(0x8000 | rtnetlink.LINKINFO, info + attribute(rtnetlink.INFO_DATA, data))
     for word, number in (("below", rtnetlink.LINK), ("master", rtnetlink.MASTER)):
-        if word in more:
-            told += attribute(number, struct.pack("=I", more[word]))
-    body = rtnetlink.BODY.pack(0, hardware, index, 0, 0) + told
+        if word in refs:
+            parts += attribute(number, struct.pack("=I", refs[word]))
+    body = rtnetlink.BODY.pack(0, hardware, index, 0, 0) + parts
     length = rtnetlink.HEADER.size + len(body)
     return rtnetlink.HEADER.pack(length, rtnetlink.RTM_NEWLINK, 2, 1, 0) + body
 
@@ -111,8 +111,8 @@ VLAN_ON_A_BOND = b"".join(
 
 
 def test_a_recorded_list_names_every_interface_and_its_kind():
-    found = rtnetlink.parse_links(recorded("links_of_a_namespace"))
-    assert [(each.name, each.kind) for each in found] == [
+    links = rtnetlink.parse_links(recorded("links_of_a_namespace"))
+    assert [(each.name, each.kind) for each in links] == [
         ("lo", "loopback"),
         ("br0", "bridge"),
         ("v1", "veth"),
@@ -121,14 +121,14 @@ def test_a_recorded_list_names_every_interface_and_its_kind():
         ("tap0", "tap"),
         ("mv0", "macvlan"),
     ]
-    assert {each.name: each.qdisc for each in found}["v0"] == "tbf"
-    assert found[0].mtu_bytes == 65536
-    assert found[3].counts["rx_dropped"] == 0
+    assert {each.name: each.qdisc for each in links}["v0"] == "tbf"
+    assert links[0].mtu_bytes == 65536
+    assert links[3].counts["rx_dropped"] == 0
 
 
 def test_what_lies_below_is_the_ports_and_the_real_interface_and_never_a_veths_other_end():
-    found = rtnetlink.parse_links(recorded("links_of_a_namespace"))
-    below = {each.name: [one.name for one in rtnetlink.lower(each, found)] for each in found}
+    links = rtnetlink.parse_links(recorded("links_of_a_namespace"))
+    below = {each.name: [one.name for one in rtnetlink.lower(each, links)] for each in links}
     assert below == {
         "lo": [],
         "br0": ["v0"],
@@ -141,21 +141,21 @@ def test_what_lies_below_is_the_ports_and_the_real_interface_and_never_a_veths_o
 
 
 def test_a_vlan_on_a_bond_on_two_cards_is_walked_down_to_the_cards():
-    found = rtnetlink.parse_links(VLAN_ON_A_BOND)
-    vlan = found[-1]
+    links = rtnetlink.parse_links(VLAN_ON_A_BOND)
+    vlan = links[-1]
     assert (vlan.kind, vlan.vlan_id) == ("vlan", 7)
-    (bond,) = rtnetlink.lower(vlan, found)
+    (bond,) = rtnetlink.lower(vlan, links)
     assert (bond.kind, bond.bond_mode) == ("bond", "802.3ad")
-    assert [each.name for each in rtnetlink.lower(bond, found)] == ["enp3s0", "enp4s0"]
+    assert [each.name for each in rtnetlink.lower(bond, links)] == ["enp3s0", "enp4s0"]
 
 
 def test_an_interface_whose_lower_one_is_in_another_namespace_has_none_below():
     elsewhere = attribute(rtnetlink.LINK_NETNSID, b"\0\0\0\0")
     message = built(5, "eth0", "macvlan", below=2)
-    whole = message + elsewhere
-    whole = rtnetlink.HEADER.pack(len(whole), rtnetlink.RTM_NEWLINK, 2, 1, 0) + whole[16:]
-    found = rtnetlink.parse_links(built(2, "enp3s0") + whole)
-    assert rtnetlink.lower(found[1], found) == []
+    linked = message + elsewhere
+    linked = rtnetlink.HEADER.pack(len(linked), rtnetlink.RTM_NEWLINK, 2, 1, 0) + linked[16:]
+    links = rtnetlink.parse_links(built(2, "enp3s0") + linked)
+    assert rtnetlink.lower(links[1], links) == []
 
 
 V1, V0 = 3, 4
@@ -168,10 +168,10 @@ def queue(handle: int, parent: int, kind: str, rate: int | None = None, default:
 
 def built_of_qdisc(kind: str, options: bytes) -> bytes:
     """An RTM_NEWQDISC message for interface 1."""
-    told = attribute(rtnetlink.TCA_KIND, kind.encode() + b"\0") + attribute(
+    parts = attribute(rtnetlink.TCA_KIND, kind.encode() + b"\0") + attribute(
         rtnetlink.TCA_OPTIONS, options
     )
-    body = rtnetlink.QUEUE_BODY.pack(0, 1, 0x10000, ROOT, 0) + told
+    body = rtnetlink.QUEUE_BODY.pack(0, 1, 0x10000, ROOT, 0) + parts
     length = rtnetlink.HEADER.size + len(body)
     return rtnetlink.HEADER.pack(length, rtnetlink.RTM_NEWQDISC, 2, 1, 0) + body
 
@@ -189,15 +189,15 @@ def test_a_recorded_htb_lets_its_class_out_up_to_the_ceiling_of_20_mbit():
 
 def test_netems_rate_stands_behind_its_fixed_part():
     options = bytes(24) + attribute(6, struct.pack("=Iiii", 1_250_000, 0, 0, 0))
-    (found,) = rtnetlink.parse_queues(built_of_qdisc("netem", options), 1)
-    assert found.rate_bytes_per_second == 1_250_000
+    (queue,) = rtnetlink.parse_queues(built_of_qdisc("netem", options), 1)
+    assert queue.rate_bytes_per_second == 1_250_000
 
 
 def test_a_rate_above_32_bits_stands_in_the_64_bit_attribute():
     narrow = attribute(1, struct.pack("=8xI24x", 0xFFFFFFFF))
     wide = attribute(4, struct.pack("=Q", 12_500_000_000))
-    (found,) = rtnetlink.parse_queues(built_of_qdisc("tbf", narrow + wide), 1)
-    assert found.rate_bytes_per_second == 12_500_000_000
+    (queue,) = rtnetlink.parse_queues(built_of_qdisc("tbf", narrow + wide), 1)
+    assert queue.rate_bytes_per_second == 12_500_000_000
     (unlimited,) = rtnetlink.parse_queues(built_of_qdisc("cake", attribute(2, bytes(8))), 1)
     assert unlimited.rate_bytes_per_second is None
 

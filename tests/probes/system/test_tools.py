@@ -95,7 +95,7 @@ def test_a_folder_for_everybodys_files_is_passed_through_only_where_that_is_said
 
 
 @pytest.mark.parametrize(
-    ("mode", "sticky", "found"),
+    ("mode", "sticky", "culprit"),
     [
         (0o1775, False, ""),
         (0o775, False, "/nix/store"),
@@ -105,26 +105,26 @@ def test_a_folder_for_everybodys_files_is_passed_through_only_where_that_is_said
     ],
 )
 def test_a_folder_for_others_files_is_passed_through_where_they_keep_their_hands_off_ours(
-    monkeypatch, mode, sticky, found
+    monkeypatch, mode, sticky, culprit
 ):
-    """As /nix/store is: its builders make files there, and change none of root's."""
+    """/nix/store is such a folder: its builders make files there, and change none of root's."""
     modes = {"/": 0o755, "/nix": 0o755, "/nix/store": mode, "/nix/store/bin": 0o555}
 
     def lstat(path: str) -> os.stat_result:
         return os.stat_result((stat.S_IFDIR | modes[path], 0, 0, 2, 0, 30000, 0, 0, 0, 0))
 
     monkeypatch.setattr(tools.os, "lstat", lstat)
-    assert others_can_change("/nix/store/bin", sticky) == found
+    assert others_can_change("/nix/store/bin", sticky) == culprit
     # Itself it is no folder to look for programs in.
     assert others_can_change("/nix/store", sticky) == "/nix/store"
 
 
 @pytest.mark.parametrize(
-    ("name", "members", "found"),
+    ("name", "members", "culprit"),
     [("anna", [], ""), ("anna", ["anna"], ""), ("anna", ["bob"], "/a"), ("staff", [], "/a")],
 )
-def test_a_group_of_the_users_own_is_nobody_else(monkeypatch, name, members, found):
-    """Where useradd makes one for each user, all his folders are open to it."""
+def test_a_group_of_the_users_own_is_nobody_else(monkeypatch, name, members, culprit):
+    """Some systems' useradd makes a group for each user, and all his folders are open to it."""
     modes = {"/": 0o755, "/a": 0o775}
 
     def lstat(path: str) -> os.stat_result:
@@ -136,7 +136,7 @@ def test_a_group_of_the_users_own_is_nobody_else(monkeypatch, name, members, fou
     group.gr_mem = members
     monkeypatch.setattr(accounts.pwd, "getpwuid", lambda number: user)
     monkeypatch.setattr(accounts.grp, "getgrgid", lambda number: group)
-    assert others_can_change("/a") == found
+    assert others_can_change("/a") == culprit
 
 
 def test_relative_folders_of_path_are_none(monkeypatch, tmp_path):
@@ -154,19 +154,19 @@ def test_the_systems_own_program_comes_first(program):
 
 @pytest.fixture
 def unmapped(monkeypatch):
-    """As in a user namespace that maps this user alone: every other owner looks like nobody."""
-    real, me, shown = os.lstat, 4711, {"owner": 65534}
+    """A user namespace that maps this user alone: every other owner looks like nobody."""
+    real, me, owners = os.lstat, 4711, {"owner": 65534}
 
-    def lstat(path, **more):
-        told = list(real(path, **more))
-        told[stat.ST_UID] = me if "mine" in os.fspath(path) else shown["owner"]
-        return os.stat_result(told)
+    def lstat(path, **options):
+        fields = list(real(path, **options))
+        fields[stat.ST_UID] = me if "mine" in os.fspath(path) else owners["owner"]
+        return os.stat_result(fields)
 
     monkeypatch.setattr(tools.os, "lstat", lstat)
     monkeypatch.setattr(tools.os, "geteuid", lambda: me)
     texts = {"/proc/self/uid_map": f"{me} {me} 1\n", tools.OVERFLOW: "65534\n"}
     monkeypatch.setattr(tools, "_text", texts.__getitem__)
-    return SimpleNamespace(shown=shown, texts=texts)
+    return SimpleNamespace(shown=owners, texts=texts)
 
 
 def test_without_root_in_a_user_namespace_its_usual_folders_are_known_by_name(unmapped):
