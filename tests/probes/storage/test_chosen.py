@@ -31,41 +31,41 @@ def on_disk(tmp_path):
 @pytest.fixture
 def measured(run_stage, on_disk):
     """The samples and details of a setting, on a source of 4 MiB."""
-    held = source_file.Setting(str(on_disk), 4 * MIB, 30.0, "ab")
+    setting = source_file.Setting(str(on_disk), 4 * MIB, 30.0, "ab")
     usual = ("uncached", str(on_disk), "client", 4 * MIB, 1.0, "ab")
 
-    def go(verb="read", **more):
-        with source_file.hold(held, Endpoint()) as peer:
-            found = run_stage(disk, disk.Setting(verb, *usual, **more), peer)
+    def go(verb="read", **options):
+        with source_file.hold(setting, Endpoint()) as peer:
+            outcome = run_stage(disk, disk.Setting(verb, *usual, **options), peer)
         assert os.listdir(on_disk) == []
-        json.dumps(found[1], allow_nan=False)
-        return found
+        json.dumps(outcome[1], allow_nan=False)
+        return outcome
 
     return go
 
 
 @pytest.fixture
 def words(measured, monkeypatch):
-    """What fio is told for a setting; it measures nothing."""
+    """Returns the arguments of fio for a setting; it measures nothing."""
 
-    def asked(*told, **given):
-        made = []
+    def arguments_of(*choices, **options):
+        fio_jobs = []
 
         def running(jobs, until):
-            made.extend(jobs)
+            fio_jobs.extend(jobs)
             raise Unavailable("this is all")
 
         monkeypatch.setattr(fio, "running", running)
         with pytest.raises(Unavailable, match="this is all"):
-            measured(*told, **given)
-        return fio.arguments(*made)
+            measured(*choices, **options)
+        return fio.arguments(*fio_jobs)
 
-    return asked
+    return arguments_of
 
 
 @pytest.mark.parametrize("verb", ["read", "write"])
 @pytest.mark.parametrize(
-    ("given", "called"),
+    ("options", "called"),
     [
         ({"pattern": "random"}, "rand"),
         ({"pattern": "random", "block_bytes": 65536, "depth": 16}, "rand"),
@@ -73,11 +73,11 @@ def words(measured, monkeypatch):
         ({"block_bytes": 4096}, ""),
     ],
 )
-def test_the_disk_is_used_as_it_was_chosen(words, verb, given, called):
-    told = words(verb, **given)
-    block = given.get("block_bytes", 4096 if called else MIB)
-    assert f"--bs={block}" in told and f"--iodepth={given.get('depth', 4)}" in told
-    assert f"--rw={called}{verb}" in told
+def test_the_disk_is_used_as_it_was_chosen(words, verb, options, called):
+    arguments = words(verb, **options)
+    block = options.get("block_bytes", 4096 if called else MIB)
+    assert f"--bs={block}" in arguments and f"--iodepth={options.get('depth', 4)}" in arguments
+    assert f"--rw={called}{verb}" in arguments
 
 
 @pytest.mark.long
@@ -107,26 +107,26 @@ def on_image(tmp_path):
 @pytest.mark.long
 def test_a_device_is_read(run_stage, on_image):
     node, image = on_image
-    before = image.read_bytes()
+    content = image.read_bytes()
     run = partial(disk.Setting, "read", "uncached", "", "client", MIB, 1.0, "ab", device=node)
-    for given in ({"pattern": "random"}, {"depth": 8}):
-        samples, details = run_stage(disk, run(**given), Endpoint())
+    for options in ({"pattern": "random"}, {"depth": 8}):
+        samples, details = run_stage(disk, run(**options), Endpoint())
         assert samples[-1].moved_bytes > 0
         assert details["size_bytes"] == 8 * MIB
-    assert image.read_bytes() == before
+    assert image.read_bytes() == content
 
 
 def test_a_device_is_never_written(run_stage, on_image):
     node, image = on_image
-    before = image.read_bytes()
-    writing = disk.Setting("write", *("uncached", "", "client", MIB, 0.3, "ab"), depth=4)
+    content = image.read_bytes()
+    writing = disk.Setting("write", "uncached", "", "client", MIB, 0.3, "ab", depth=4)
     with pytest.raises(ValueError, match="opened for reading only"):
         run_stage(disk, disk.Setting(**{**vars(writing), "device": node}), Endpoint())
-    assert image.read_bytes() == before
+    assert image.read_bytes() == content
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("line", "why"),
     [
         *(
             (f"--file FILE {each}", "--file: not allowed with --block-size, --depth, --pattern or")
@@ -140,10 +140,10 @@ def test_a_device_is_never_written(run_stage, on_image):
     ],
 )
 def test_what_cannot_be_chosen_is_wrong_usage_before_anything_is_written(
-    capsys, tmp_path, given, why
+    capsys, tmp_path, line, why
 ):
     (tmp_path / "film").write_bytes(b"x")
-    words = given.replace("FILE", f"{tmp_path}/film").split()
+    words = line.replace("FILE", f"{tmp_path}/film").split()
     assert run_command(["probe", "disk", "--folder", str(tmp_path), *words]) == exits.USAGE
     err = capsys.readouterr().err
     assert err.startswith(f"bottleneck: {why}") and err.count("\n") == 1
@@ -154,16 +154,16 @@ def test_what_cannot_be_chosen_is_wrong_usage_before_anything_is_written(
 def test_a_whole_run_shows_requests_a_second_and_leaves_nothing(bottleneck, on_disk):
     folder = on_disk / "folder"
     folder.mkdir()
-    common = ("--folder", folder, "--yes", "--size", "16MiB", "--section", "measurements")
     ended = bottleneck(
-        *("probe", "disk", "--pattern", "random", "--block-size", "4KiB", "--depth", "8"),
-        *("--seconds", "0.5", "--json", folder.parent / "told.json", *common),
+        *"probe disk --pattern random --block-size 4KiB --depth 8 --seconds 0.5 --yes".split(),
+        *"--size 16MiB --section measurements".split(),
+        *f"--folder {folder} --json {folder.parent}/told.json".split(),
     )
     assert ended.code == exits.DONE, ended
     assert "Disk requests" in ended.out and "client: randread" in ended.out
-    told = json.loads(Path(folder.parent / "told.json").read_text())
-    assert [each["setting"]["verb"] for each in told["steps"]] == ["read", "write"]
-    for each in told["steps"]:
+    report = json.loads(Path(folder.parent / "told.json").read_text())
+    assert [each["setting"]["verb"] for each in report["steps"]] == ["read", "write"]
+    for each in report["steps"]:
         setting = each["setting"]
         assert (setting["pattern"], setting["block_bytes"], setting["depth"]) == ("random", 4096, 8)
     assert list(folder.iterdir()) == []

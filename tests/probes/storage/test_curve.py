@@ -23,15 +23,15 @@ def result(blocks, jump_seconds, slowest_seconds=None):
 
 @pytest.mark.parametrize("jump", [0.0, 0.002, 0.008])
 def test_the_jump_that_a_job_shows_is_taken_off(jump):
-    found = subtract_seek(job(), result(30, jump), 0.008)
-    assert found.bytes_per_second == pytest.approx(RATE)
-    assert found.seconds == pytest.approx(30 * MIB / RATE)
+    corrected = subtract_seek(job(), result(30, jump), 0.008)
+    assert corrected.bytes_per_second == pytest.approx(RATE)
+    assert corrected.seconds == pytest.approx(30 * MIB / RATE)
 
 
 def test_a_request_that_hangs_is_no_jump():
     """A weak spot's retry stays in the rate."""
-    found = subtract_seek(job(), result(30, 0.5), 0.008)
-    assert found.seconds == pytest.approx(30 * MIB / RATE + 0.5 - 0.008)
+    corrected = subtract_seek(job(), result(30, 0.5), 0.008)
+    assert corrected.seconds == pytest.approx(30 * MIB / RATE + 0.5 - 0.008)
 
 
 def test_a_job_too_short_to_show_its_jump_made_the_usual_one():
@@ -39,8 +39,8 @@ def test_a_job_too_short_to_show_its_jump_made_the_usual_one():
 
 
 def test_where_no_jump_is_known_none_is_taken_off():
-    whole = 30 * MIB / RATE + 0.008
-    assert subtract_seek(job(), result(30, 0.008), None).seconds == pytest.approx(whole)
+    seconds = 30 * MIB / RATE + 0.008
+    assert subtract_seek(job(), result(30, 0.008), None).seconds == pytest.approx(seconds)
 
 
 def test_never_more_than_half_the_time_is_a_jump():

@@ -21,10 +21,10 @@ def carried_out(drained):
     """The samples and the details of one reading."""
 
     def run(path, size_bytes=1 << 40, seconds=10.0):
-        more = {"path": str(path), "pattern": "file"}
+        options = {"path": str(path), "pattern": "file"}
         folder = str(Path(path).parent)
-        wanted = Setting("read", "uncached", folder, "client", size_bytes, seconds, **more)
-        return drained(named_file.measure(wanted, Endpoint()))
+        setting = Setting("read", "uncached", folder, "client", size_bytes, seconds, **options)
+        return drained(named_file.measure(setting, Endpoint()))
 
     return run
 
@@ -44,12 +44,12 @@ def user_file(tmp_path):
 def test_the_whole_blocks_of_the_file_are_read_once_and_nothing_of_it_changes(
     carried_out, user_file
 ):
-    before = user_file.stat()
+    earlier = user_file.stat()
     samples, details = carried_out(user_file)
     assert samples[-1].moved_bytes == 8 * MIB
-    after = user_file.stat()
-    assert (after.st_atime_ns, after.st_mtime_ns) == (before.st_atime_ns, before.st_mtime_ns)
-    assert after.st_ctime_ns == before.st_ctime_ns
+    later = user_file.stat()
+    assert (later.st_atime_ns, later.st_mtime_ns) == (earlier.st_atime_ns, earlier.st_mtime_ns)
+    assert later.st_ctime_ns == earlier.st_ctime_ns
     assert details["file_bytes"] == 8 * MIB + MIB // 2
     (zone,) = details["zones"]
     assert zone["bytes_per_second"] == samples[-1].moved_bytes / samples[-1].elapsed_seconds
@@ -141,8 +141,8 @@ def film(tmp_path: Path) -> Path:
 
 
 def test_it_is_found_as_the_share_spells_it(film: Path) -> None:
-    told = named_file.look(str(film.parents[1]), ["films", "BIG ONE.MKV"], 1 << 30)
-    assert (told["path"], told["size_bytes"]) == (str(film), 8192)
+    file = named_file.look(str(film.parents[1]), ["films", "BIG ONE.MKV"], 1 << 30)
+    assert (file["path"], file["size_bytes"]) == (str(film), 8192)
 
 
 def test_two_that_differ_by_case_alone_are_not_guessed_between(film: Path) -> None:
@@ -161,8 +161,8 @@ def test_the_ratio_speaks_of_what_a_copy_reads_and_not_of_the_rest(tmp_path: Pat
             pytest.skip("NOT TESTED: this folder's files cannot be put out of the page cache")
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
         page_cache.warm(file.fileno(), head_bytes)
-    head, whole = (
+    head, whole_ratio = (
         named_file.look(str(tmp_path), ["film"], each)["cached_ratio"]
         for each in (head_bytes, size_bytes)
     )
-    assert head == 1.0 and whole < 0.5
+    assert head == 1.0 and whole_ratio < 0.5

@@ -1,4 +1,4 @@
-"""What others do to a disk: read off recorded counts."""
+"""Reads and writes of others on a disk, read off recorded counts."""
 
 from probes.storage import others
 from probes.storage.others import Look
@@ -9,37 +9,37 @@ MIB = 1024 * 1024
 
 def window(reads, read_bytes, seconds=2.0, busy=1.0):
     nothing = DeviceCounts(10, 4096, 20, 8192, 5.0)
-    after = DeviceCounts(10 + reads, 4096 + read_bytes, 20, 8192, 5.0 + busy)
-    return Look(100.0, nothing, nothing), Look(100.0 + seconds, after, after)
+    counts = DeviceCounts(10 + reads, 4096 + read_bytes, 20, 8192, 5.0 + busy)
+    return Look(100.0, nothing, nothing), Look(100.0 + seconds, counts, counts)
 
 
 def test_what_is_all_ours_leaves_nothing_to_others_however_it_was_cut():
-    before, after = window(500, 100 * MIB)
-    found = others.around("none", before, after, read_bytes=100 * MIB)
-    assert found["device_read_bytes"] == 100 * MIB
-    assert found["others"] == {
+    earlier, later = window(500, 100 * MIB)
+    counts = others.around("none", earlier, later, read_bytes=100 * MIB)
+    assert counts["device_read_bytes"] == 100 * MIB
+    assert counts["others"] == {
         **{"read_bytes": 0, "reads": 0, "written_bytes": 0, "writes": 0},
         "busy_ratio": 0.5,
     }
 
 
 def test_others_small_reads_are_counted():
-    before, after = window(300, 100 * MIB + 100 * 4096)
-    found = others.around("none", before, after, read_bytes=100 * MIB)
-    assert found["others"]["read_bytes"] == 100 * 4096
-    assert found["others"]["reads"] == 100
+    earlier, later = window(300, 100 * MIB + 100 * 4096)
+    counts = others.around("none", earlier, later, read_bytes=100 * MIB)
+    assert counts["others"]["read_bytes"] == 100 * 4096
+    assert counts["others"]["reads"] == 100
 
 
 def test_a_buffered_read_that_the_device_counts_less_of_is_no_debt_of_others():
-    before, after = window(5, 10 * MIB)
-    found = others.around("none", before, after, read_bytes=100 * MIB)
-    assert found["others"]["read_bytes"] == found["others"]["reads"] == 0
+    earlier, later = window(5, 10 * MIB)
+    counts = others.around("none", earlier, later, read_bytes=100 * MIB)
+    assert counts["others"]["read_bytes"] == counts["others"]["reads"] == 0
 
 
 def test_a_device_that_counts_nothing_has_no_others():
     unseen = Look(1.0, None, None)
-    found = others.around("sda", unseen, unseen)
-    assert found == {"device_read_bytes": None, "device_written_bytes": None}
+    counts = others.around("sda", unseen, unseen)
+    assert counts == {"device_read_bytes": None, "device_written_bytes": None}
     assert others.quiet(None, 0.0) is None
 
 

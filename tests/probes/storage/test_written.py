@@ -22,7 +22,7 @@ ROOMS = pytest.mark.parametrize(
 
 @pytest.fixture(autouse=True)
 def _room(monkeypatch):
-    """Enough is free wherever the tests run."""
+    """Makes enough room free, wherever the tests run."""
     monkeypatch.setattr(free_space, "fitting", lambda size_bytes, folder: size_bytes)
     monkeypatch.setattr(free_space, "room_bytes", lambda fd: None)
 
@@ -107,19 +107,19 @@ def test_a_disk_that_fails_ends_all_writers_and_is_told(carried_out, tmp_path, m
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(written, "_force", broken)
-    before = threading.active_count()
+    threads = threading.active_count()
     with pytest.raises(OSError, match="Input/output"):
         carried_out(measure_synced, tmp_path)
-    assert threading.active_count() == before
+    assert threading.active_count() == threads
 
 
 def test_whoever_stops_listening_stops_the_writers(tmp_path):
-    before = threading.active_count()
+    threads = threading.active_count()
     setting = Setting("write", "uncached", str(tmp_path), "client", 1 << 30, 30.0, "ab")
     running = measure_synced(setting, Endpoint())
     next(running), next(running)
     running.close()
-    assert threading.active_count() == before
+    assert threading.active_count() == threads
 
 
 def test_the_worst_of_a_hundred_is_the_hundredths_but_one():
@@ -165,17 +165,17 @@ def series(*parts, seed=1, noise=0.1):
 
 def test_a_cache_that_fills_up_is_a_knee_at_its_size():
     windows = series((20, 1000 * MIB), (30, 100 * MIB))
-    found = find(windows)
-    assert found.at_bytes == sum(size for _, size in windows[:20])
-    assert found.before_bytes_per_second == pytest.approx(1000 * MIB, rel=0.1)
-    assert found.after_bytes_per_second == pytest.approx(100 * MIB, rel=0.1)
+    knee = find(windows)
+    assert knee.at_bytes == sum(size for _, size in windows[:20])
+    assert knee.before_bytes_per_second == pytest.approx(1000 * MIB, rel=0.1)
+    assert knee.after_bytes_per_second == pytest.approx(100 * MIB, rel=0.1)
 
 
 def test_a_writer_that_is_stopped_and_let_go_again_has_a_knee():
     """Past the limit of dirty memory the kernel lets writers wait for 0.2 s at a time."""
     waits = [(0.2, 8 * MIB), (0.1, 40 * MIB), (0.1, 2 * MIB)] * 8
-    found = find([*series((15, 1500 * MIB)), *waits])
-    assert found.after_bytes_per_second == pytest.approx(8 * 50 * MIB / 3.2, rel=0.2)
+    knee = find([*series((15, 1500 * MIB)), *waits])
+    assert knee.after_bytes_per_second == pytest.approx(8 * 50 * MIB / 3.2, rel=0.2)
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -38,8 +38,8 @@ def setting(verb="read", folder="", device="", count=3, seconds=0.6, size_bytes=
 
 @pytest.fixture
 def carried_out(run_stage):
-    """The samples and the details of a stage that was told so."""
-    return lambda told: run_stage(disk, told, Endpoint())
+    """Runs the stage with a setting; returns samples and details."""
+    return lambda setting: run_stage(disk, setting, Endpoint())
 
 
 @pytest.fixture
@@ -54,8 +54,8 @@ def memory_device():
         os.close(content)
 
 
-def pairs(found):
-    return zip(found, found[1:], strict=False)
+def pairs(rows):
+    return zip(rows, rows[1:], strict=False)
 
 
 def check_shape(samples, details):
@@ -75,7 +75,7 @@ def check_shape(samples, details):
 @pytest.mark.long
 def test_a_device_is_read_zone_by_zone_and_never_written(carried_out, memory_device):
     written = Path(f"/sys/class/block/{memory_device.name}/stat")
-    before = written.read_text().split()[4:7]
+    counters = written.read_text().split()[4:7]
     samples, details = carried_out(setting(device=memory_device))
     check_shape(samples, details)
     assert [each["offset_bytes"] // MIB for each in details["zones"]] == [10, 31, 53]
@@ -86,7 +86,7 @@ def test_a_device_is_read_zone_by_zone_and_never_written(carried_out, memory_dev
     assert details["random"]["depth_32_per_second"] > 0
     assert details["cache"]["proven"] is True
     assert details["others"]["read_bytes"] == details["others"]["reads"] == 0
-    assert written.read_text().split()[4:7] == before
+    assert written.read_text().split()[4:7] == counters
 
 
 @pytest.mark.long
@@ -119,10 +119,10 @@ def test_a_device_without_the_right_to_read_it_is_told_with_the_remedy(
 ):
     real = os.open
 
-    def refused(path, flags, *rest, **more):
+    def refused(path, flags, *rest, **options):
         if str(path) == str(memory_device):
             raise PermissionError(13, "Permission denied")
-        return real(path, flags, *rest, **more)
+        return real(path, flags, *rest, **options)
 
     monkeypatch.setattr(os, "open", refused)
     with pytest.raises(Unavailable, match="group disk"):
@@ -138,7 +138,7 @@ def test_a_device_too_small_for_its_zones_is_unavailable(carried_out, memory_dev
 @pytest.mark.parametrize("verb", ["read", "write"])
 def test_files_in_a_folder_stand_for_the_zones_where_they_lie(carried_out, ext4_disk, verb):
     point, device, _ = ext4_disk
-    before = sorted(os.listdir(point))
+    names = sorted(os.listdir(point))
     samples, details = carried_out(setting(verb, folder=point))
     check_shape(samples, details)
     assert details["device"] == device
@@ -147,7 +147,7 @@ def test_files_in_a_folder_stand_for_the_zones_where_they_lie(carried_out, ext4_
         later["from_ratio"] - earlier["to_ratio"] for earlier, later in pairs(details["zones"])
     ]
     assert min(apart) > 0.05
-    assert sorted(os.listdir(point)) == before
+    assert sorted(os.listdir(point)) == names
     if verb == "read":
         assert details["cache"]["cached_ratio_before"] == 0.0
         assert details["cache"]["proven"] is True
@@ -161,8 +161,8 @@ def test_files_in_a_folder_stand_for_the_zones_where_they_lie(carried_out, ext4_
 def test_of_what_tells_no_places_one_file_is_written_and_the_reason_told(carried_out):
     _, details = carried_out(setting("write", folder="/dev/shm"))
     assert (details["one_place"], details["located"]) == ("memory", False)
-    (whole,) = details["zones"]
-    assert (whole["from_ratio"], whole["to_ratio"]) == (0.0, 1.0)
+    (zone,) = details["zones"]
+    assert (zone["from_ratio"], zone["to_ratio"]) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("why", ["ssd", "discard", "full"])
@@ -176,9 +176,9 @@ def test_where_zones_say_nothing_or_are_not_to_be_had_one_file_is_written(
         subprocess.run(["mount", "-o", "remount,discard", point], check=True)
     else:
         with (point / "film").open("wb") as file:
-            told = os.statvfs(point)
-            free = told.f_bavail - told.f_blocks // 10 - 2500
-            os.posix_fallocate(file.fileno(), 0, free * told.f_frsize)
+            space = os.statvfs(point)
+            free = space.f_bavail - space.f_blocks // 10 - 2500
+            os.posix_fallocate(file.fileno(), 0, free * space.f_frsize)
     _, details = carried_out(setting("write", folder=point, size_bytes=24 * MIB))
     assert (details["one_place"], len(details["zones"])) == (why, 1)
 
@@ -190,13 +190,13 @@ def test_zones_of_less_than_four_blocks_are_unavailable(carried_out, ext4_disk):
 
 def test_spans_cover_the_device_and_each_is_read_at_its_centre():
     for passes in (1, 2, 3):
-        found = zones.spans(9000 * MIB + 512, 9, passes)
-        assert found is not None
-        assert found[0].start_bytes == 0
-        assert found[-1].end_bytes == 9000 * MIB + 512
-        for earlier, later in zip(found, found[1:], strict=False):
+        zone_spans = zones.spans(9000 * MIB + 512, 9, passes)
+        assert zone_spans is not None
+        assert zone_spans[0].start_bytes == 0
+        assert zone_spans[-1].end_bytes == 9000 * MIB + 512
+        for earlier, later in zip(zone_spans, zone_spans[1:], strict=False):
             assert earlier.end_bytes == later.start_bytes
-        for each in found:
+        for each in zone_spans:
             assert len(each.jobs) == passes
             offset, size = each.jobs[passes // 2]
             assert offset == pytest.approx((each.start_bytes + each.end_bytes) / 2, abs=MIB)
@@ -227,9 +227,9 @@ def test_a_zone_of_several_passes_has_their_median_and_their_range():
 
 
 def test_a_seek_is_a_small_read_less_the_time_of_its_bytes():
-    found = curve.RandomReads(0.0085, 0.02, 117.0, 200.0, 0)
-    assert curve.seek_seconds(found, 8_192_000) == pytest.approx(0.008)
-    assert curve.seek_seconds(found._replace(median_seconds=None), 1e8) is None
+    reads = curve.RandomReads(0.0085, 0.02, 117.0, 200.0, 0)
+    assert curve.seek_seconds(reads, 8_192_000) == pytest.approx(0.008)
+    assert curve.seek_seconds(reads._replace(median_seconds=None), 1e8) is None
 
 
 @pytest.mark.parametrize(
