@@ -20,18 +20,18 @@ STILL = {
 
 
 def looks(count=50, flying=140_000, unsent=200_000, unread=0, apart=0.02, slopes=(), **figures):
-    """Glimpses of a steady flow; slopes: what a figure grows by in a second."""
-    found = []
+    """Returns glimpses of a steady flow; slopes: growth of a figure in a second."""
+    glimpses = []
     for index in range(count):
         elapsed = 5.0 + index * apart
         grown = {"sent_bytes": 12e6, "busy_seconds": 1.0, **dict(slopes)}
-        told = {**STILL, "receive_window_limited_seconds": 0, "send_buffer_limited_seconds": 0}
-        told.update({"retransmitted_bytes": 0, "retransmitted_segments": 0})
-        told.update({name: slope * elapsed for name, slope in grown.items()})
-        told["acknowledged_bytes"] = told["sent_bytes"] - told["retransmitted_bytes"] - flying
-        told.update(figures)
-        found.append(Glimpse(elapsed, told, unread, unsent))
-    return found
+        info = {**STILL, "receive_window_limited_seconds": 0, "send_buffer_limited_seconds": 0}
+        info.update({"retransmitted_bytes": 0, "retransmitted_segments": 0})
+        info.update({name: slope * elapsed for name, slope in grown.items()})
+        info["acknowledged_bytes"] = info["sent_bytes"] - info["retransmitted_bytes"] - flying
+        info.update(figures)
+        glimpses.append(Glimpse(elapsed, info, unread, unsent))
+    return glimpses
 
 
 def without(glimpses, *names):
@@ -47,8 +47,8 @@ def without(glimpses, *names):
 
 
 def judged(sender, receiver=None):
-    seen = looks() if receiver is None else receiver
-    return limits.who_limits(limits.of_sender(sender), limits.of_receiver(seen))
+    glimpses = looks() if receiver is None else receiver
+    return limits.who_limits(limits.of_sender(sender), limits.of_receiver(glimpses))
 
 
 def test_what_the_receiver_had_twice_was_not_lost():
@@ -110,7 +110,7 @@ def test_a_window_that_is_in_flight_as_a_whole_is_too_small():
 
 
 @pytest.mark.parametrize(
-    ("told", "by"),
+    ("options", "by"),
     [
         ({"flying": 700_000, "peer_window_bytes": 700_500, "rtt_seconds": 0.060}, "network"),
         ({"flying": 700_000, "peer_window_bytes": 700_500, "rtt_seconds": 0.011}, "receive-window"),
@@ -118,8 +118,8 @@ def test_a_window_that_is_in_flight_as_a_whole_is_too_small():
         ({"flying": 380_000, "unsent": 0, "rtt_seconds": 0.015}, "send-buffer"),
     ],
 )
-def test_no_window_is_too_small_where_a_queue_stands_on_the_path(told, by):
-    assert judged(looks(**told)) == by
+def test_no_window_is_too_small_where_a_queue_stands_on_the_path(options, by):
+    assert judged(looks(**options)) == by
 
 
 def test_a_small_window_behind_delayed_acknowledgements_is_not_a_queue():
@@ -148,13 +148,13 @@ def test_where_the_buffer_is_not_known_little_unsent_tells_nothing():
 
 
 def test_an_end_that_was_not_seen_is_not_blamed_and_does_not_hide_the_other():
-    def alone(glimpses):
+    def with_sender_only(glimpses):
         return limits.who_limits(limits.of_sender(glimpses), {})
 
-    assert alone(looks()) == "network"
-    assert alone(looks(unsent=0, send_queue_bytes=0)) == "sender"
-    assert alone(looks(unsent=0, flying=380_000)) == "send-buffer"
-    assert alone(looks(flying=2_999_900)) == "unknown", "its application, or its window"
+    assert with_sender_only(looks()) == "network"
+    assert with_sender_only(looks(unsent=0, send_queue_bytes=0)) == "sender"
+    assert with_sender_only(looks(unsent=0, flying=380_000)) == "send-buffer"
+    assert with_sender_only(looks(flying=2_999_900)) == "unknown", "its application, or its window"
     assert limits.who_limits({}, limits.of_receiver(looks(unread=1 << 20))) == "receiver"
     assert limits.who_limits({}, limits.of_receiver(looks())) == "unknown"
     assert limits.who_limits({}, {}) == "unknown"
@@ -173,20 +173,18 @@ def test_an_old_kernel_without_its_times_tells_nothing_of_the_sender():
 
 
 def test_the_figures_are_of_the_span_and_not_of_the_connections_life():
-    slopes = (
-        *(("busy_seconds", 0.9), ("receive_window_limited_seconds", 0.5)),
-        *(("retransmitted_bytes", 144_800), ("retransmitted_segments", 100)),
-        ("rto_time_seconds", 0.25),
-    )
-    told = limits.of_sender(looks(51, slopes=slopes))
-    assert told["glimpses"] == 51
-    assert told["busy_ratio"] == pytest.approx(0.9)
-    assert told["receive_window_limited_ratio"] == pytest.approx(0.5)
-    assert told["send_buffer_limited_ratio"] == 0
-    assert told["retransmitted_segments"] == pytest.approx(100)
-    assert told["sent_bytes"] == pytest.approx(12e6)
-    assert told["loss_ratio"] == pytest.approx(144_800 / 12e6)
-    assert told["rto_seconds"] == pytest.approx(0.25)
+    slopes = {"busy_seconds": 0.9, "receive_window_limited_seconds": 0.5}
+    slopes |= {"retransmitted_bytes": 144_800, "retransmitted_segments": 100}
+    slopes |= {"rto_time_seconds": 0.25}
+    figures = limits.of_sender(looks(51, slopes=slopes))
+    assert figures["glimpses"] == 51
+    assert figures["busy_ratio"] == pytest.approx(0.9)
+    assert figures["receive_window_limited_ratio"] == pytest.approx(0.5)
+    assert figures["send_buffer_limited_ratio"] == 0
+    assert figures["retransmitted_segments"] == pytest.approx(100)
+    assert figures["sent_bytes"] == pytest.approx(12e6)
+    assert figures["loss_ratio"] == pytest.approx(144_800 / 12e6)
+    assert figures["rto_seconds"] == pytest.approx(0.25)
 
 
 def test_medians_highs_and_last_values_are_told():
@@ -195,15 +193,15 @@ def test_medians_highs_and_last_values_are_told():
         *looks(3, flying=140_000),
         *looks(1, flying=200_000, rtt_seconds=0.5),
     ]
-    told = limits.of_sender(glimpses)
-    assert told["in_flight_bytes_median"] == pytest.approx(140_000)
-    assert told["in_flight_bytes_high"] == pytest.approx(200_000)
-    assert (told["rtt_seconds_median"], told["rtt_seconds_high"]) == (pytest.approx(0.01525), 0.5)
-    assert told["min_rtt_seconds"] == 0.010 and told["path_mtu_bytes"] == 1500
-    assert told["congestion_window_bytes_median"] == 100 * SEGMENT
-    assert told["peer_window_bytes_median"] == 3_000_000
-    assert told["unsent_bytes_median"] == 200_000
-    assert told["send_buffer_bytes"] == 400_000
+    info = limits.of_sender(glimpses)
+    assert info["in_flight_bytes_median"] == pytest.approx(140_000)
+    assert info["in_flight_bytes_high"] == pytest.approx(200_000)
+    assert (info["rtt_seconds_median"], info["rtt_seconds_high"]) == (pytest.approx(0.01525), 0.5)
+    assert info["min_rtt_seconds"] == 0.010 and info["path_mtu_bytes"] == 1500
+    assert info["congestion_window_bytes_median"] == 100 * SEGMENT
+    assert info["peer_window_bytes_median"] == 3_000_000
+    assert info["unsent_bytes_median"] == 200_000
+    assert info["send_buffer_bytes"] == 400_000
 
 
 def test_what_is_not_known_is_absent_and_not_zero():
@@ -216,29 +214,29 @@ def test_what_is_not_known_is_absent_and_not_zero():
 
 def test_a_step_carries_the_verdict_with_the_figures_of_both_ends():
     sender, receiver = limits.of_sender(looks()), limits.of_receiver(looks())
-    told = limits.step_details(sender, receiver, "cubic")
-    assert (told["by"], told["congestion_control"]) == ("network", "cubic")
-    assert sender.items() <= told.items() and receiver.items() <= told.items()
+    details = limits.step_details(sender, receiver, "cubic")
+    assert (details["by"], details["congestion_control"]) == ("network", "cubic")
+    assert sender.items() <= details.items() and receiver.items() <= details.items()
 
 
 def test_what_a_quota_lets_go_comes_in_bursts_a_period_apart():
     """Five replies in 8 ms, then nothing until the next tenth of a second."""
     moments = [0.1 * period + 0.002 * reply for period in range(12) for reply in range(5)]
-    told = limits.of_moments(moments)
-    assert told["burst_seconds_median"] == pytest.approx(0.1)
-    assert told["burst_count_median"] == 5
-    assert told["bursts"] == 11
-    assert told["silent_ratio"] > 0.9
+    figures = limits.of_moments(moments)
+    assert figures["burst_seconds_median"] == pytest.approx(0.1)
+    assert figures["burst_count_median"] == 5
+    assert figures["bursts"] == 11
+    assert figures["silent_ratio"] > 0.9
 
 
 def test_a_slow_link_lets_each_reply_come_alone():
-    assert limits.of_moments([0.09 * at for at in range(20)])["burst_count_median"] == 1
+    assert limits.of_moments([0.09 * number for number in range(20)])["burst_count_median"] == 1
 
 
 def test_few_bursts_tell_nothing_of_their_distance():
-    told = limits.of_moments([0.0, 0.1, 0.2, 0.3])
-    assert told["bursts"] == 3
-    assert "burst_seconds_median" not in told
+    figures = limits.of_moments([0.0, 0.1, 0.2, 0.3])
+    assert figures["bursts"] == 3
+    assert "burst_seconds_median" not in figures
 
 
 @pytest.mark.parametrize("moments", [(), (1.0,), (1.0, 1.0)])

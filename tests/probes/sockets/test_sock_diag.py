@@ -43,7 +43,7 @@ def connect():
     """Connects to a listener of its own, from an address."""
     with ExitStack() as stack:
 
-        def made(address: str = "127.0.0.1", listener: socket.socket | None = None) -> Pair:
+        def connect_pair(address: str = "127.0.0.1", listener: socket.socket | None = None) -> Pair:
             family = socket.AF_INET6 if ":" in address else socket.AF_INET
             listening = listener or stack.enter_context(
                 socket.create_server((address, 0), family=family)
@@ -53,36 +53,36 @@ def connect():
             server = stack.enter_context(listening.accept()[0])
             return Pair(client, server)
 
-        yield made
+        yield connect_pair
 
 
 @pytest.fixture
 def sockets():
-    with Sockets() as asked:
-        yield asked
+    with Sockets() as diag:
+        yield diag
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
 def test_both_ends_of_a_connection_are_found_each_by_its_side(connect, sockets, address):
     pair = connect(address)
-    for serving, own, other in (
+    for serving, ours, other in (
         (True, pair.server, pair.client),
         (False, pair.client, pair.server),
     ):
-        (seen,) = sockets.find((pair.port,), address, serving)
-        assert seen.local == own.getsockname()[:2]
-        assert seen.peer == other.getsockname()[:2]
-        assert seen.inode == os.fstat(own.fileno()).st_ino
+        (listed,) = sockets.find((pair.port,), address, serving)
+        assert listed.local == ours.getsockname()[:2]
+        assert listed.peer == other.getsockname()[:2]
+        assert listed.inode == os.fstat(ours.fileno()).st_ino
 
 
 def test_ipv4_in_an_ipv6_socket_is_found_by_its_ipv4_address(connect, sockets):
     with socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True) as both:
         pair = connect("127.0.0.1", both)
         assert pair.server.family == socket.AF_INET6
-        (seen,) = sockets.find((pair.port,), "127.0.0.1", True)
-        assert seen.local == ("127.0.0.1", pair.port)
-        later = sockets.look(seen)
-        assert later is not None and later.identity == seen.identity
+        (first,) = sockets.find((pair.port,), "127.0.0.1", True)
+        assert first.local == ("127.0.0.1", pair.port)
+        later = sockets.look(first)
+        assert later is not None and later.identity == first.identity
 
 
 def test_connections_of_other_hosts_and_ports_are_left_out(connect, sockets):
@@ -90,8 +90,8 @@ def test_connections_of_other_hosts_and_ports_are_left_out(connect, sockets):
         ours = connect("127.0.0.1", everywhere)
         for number in range(20):
             connect(f"127.0.0.{2 + number}", everywhere)
-        (seen,) = sockets.find((ours.port,), "127.0.0.1", True)
-        assert seen.peer == ours.client.getsockname()
+        (listed,) = sockets.find((ours.port,), "127.0.0.1", True)
+        assert listed.peer == ours.client.getsockname()
         assert len(sockets.find((ours.port,), "", True)) == 21
         assert sockets.find((ours.port,), "127.0.0.99", True) == []
         assert sockets.find((1,), "127.0.0.1", True) == []
@@ -108,17 +108,17 @@ def test_a_search_is_bounded(connect, sockets, monkeypatch):
 
 def test_a_look_tells_what_is_unread_and_what_is_unacknowledged(connect, sockets):
     pair = connect()
-    (seen,) = sockets.find((pair.port,), "127.0.0.1", False)
+    (first,) = sockets.find((pair.port,), "127.0.0.1", False)
     pair.server.sendall(bytes(1000))
-    now = sockets.look(seen)
+    now = sockets.look(first)
     assert now is not None
-    assert (seen.unread_bytes, now.unread_bytes) == (0, 1000)
+    assert (first.unread_bytes, now.unread_bytes) == (0, 1000)
     assert tcp_info.decode(now.info)["received_bytes"] == 1000
     pair.client.setblocking(False)
     with pytest.raises(BlockingIOError):
         while True:
             pair.client.send(bytes(1 << 16))
-    full = sockets.look(seen)
+    full = sockets.look(first)
     assert full is not None and full.unacknowledged_bytes > 0
 
 
@@ -128,18 +128,18 @@ def test_a_connection_that_is_gone_is_none_even_where_its_ports_are_used_again(s
         # an address of this process alone: nobody takes the port while it is free
         mine = f"127.{1 + os.getpid() % 250}.{1 + os.getpid() // 250 % 250}.2"
         client = socket.create_connection(where, 5, (mine, 0))
-        own = client.getsockname()
+        address = client.getsockname()
         server, _ = listener.accept()
-        (seen,) = sockets.find((where[1],), "127.0.0.1", False)
+        (first,) = sockets.find((where[1],), "127.0.0.1", False)
         for end in (client, server):
             # closed by a reset: nothing of it waits in the kernel
             reset(end)
-        assert sockets.look(seen) is None
-        with socket.create_connection(where, 5, own), listener.accept()[0]:
+        assert sockets.look(first) is None
+        with socket.create_connection(where, 5, address), listener.accept()[0]:
             (again,) = sockets.find((where[1],), "127.0.0.1", False)
-            assert (again.local, again.peer) == (seen.local, seen.peer)
-            assert again.identity != seen.identity
-            assert sockets.look(seen) is None
+            assert (again.local, again.peer) == (first.local, first.peer)
+            assert again.identity != first.identity
+            assert sockets.look(first) is None
 
 
 def test_a_kernel_that_refuses_is_unavailable_with_its_reason(monkeypatch):
@@ -166,27 +166,27 @@ RECORDED = Path(__file__).parents[1] / "recorded"
 
 
 def answers(name: str) -> list[bytes]:
-    """What the kernel (6.18) answered to one question, a part a read."""
+    """Returns the answer of the kernel (6.18) to one question, a part a read."""
     parts = (RECORDED / f"sock_diag_{name}.hex").read_text().split("\n\n")
     return [bytes.fromhex(part.replace("\n", "")) for part in parts if part.strip()]
 
 
-def told(name: str) -> list[Socket | None]:
+def parsed(name: str) -> list[Socket | None]:
     sequence = struct.unpack_from("=I", answers(name)[0], 8)[0]
     each = [pair for answer in answers(name) for pair in messages(answer, sequence)]
     return [parse(payload) for kind, payload in each if kind == SOCK_DIAG_BY_FAMILY]
 
 
 def test_a_recorded_answer_is_read_to_the_byte():
-    (seen,) = told("search_ipv4")
-    assert seen is not None
-    assert (seen.local, seen.peer) == (("127.0.0.1", 46842), ("127.0.0.1", 37577))
-    assert (seen.unread_bytes, seen.unacknowledged_bytes, seen.inode) == (1000, 0, 3281886)
-    assert seen.congestion_control == "bbr"
+    (sock,) = parsed("search_ipv4")
+    assert sock is not None
+    assert (sock.local, sock.peer) == (("127.0.0.1", 46842), ("127.0.0.1", 37577))
+    assert (sock.unread_bytes, sock.unacknowledged_bytes, sock.inode) == (1000, 0, 3281886)
+    assert sock.congestion_control == "bbr"
     # the program asked for 8192, which the kernel doubles
-    assert seen.memory == Memory(131072, 16384, queued_bytes=0)
-    assert len(seen.info) == 280
-    figures = tcp_info.decode(seen.info, little_endian=True)
+    assert sock.memory == Memory(131072, 16384, queued_bytes=0)
+    assert len(sock.info) == 280
+    figures = tcp_info.decode(sock.info, little_endian=True)
     assert figures["received_bytes"] == 1000 and figures["acknowledged_bytes"] == 301
 
 
@@ -197,10 +197,10 @@ def test_a_garbled_answer_is_read_without_harm():
         for _ in range(chance.randrange(1, 40)):
             answer[chance.randrange(len(answer))] = chance.randrange(256)
         for _, payload in messages(bytes(answer), struct.unpack_from("=I", answer, 8)[0]):
-            seen = parse(payload)
-            if seen is not None:
-                tcp_info.decode(seen.info)
-                assert seen.local and seen.peer
+            sock = parse(payload)
+            if sock is not None:
+                tcp_info.decode(sock.info)
+                assert sock.local and sock.peer
 
 
 @pytest.mark.parametrize(

@@ -44,20 +44,20 @@ def raw_of(connection):
 
 
 def said(raw, word):
-    found = re.search(rf"(?<![a-z_]){word}([0-9.]+)", SAID[raw])
-    return float(found[1]) if found else None
+    match = re.search(rf"(?<![a-z_]){word}([0-9.]+)", SAID[raw])
+    return float(match[1]) if match else None
 
 
 @pytest.mark.parametrize("raw", (SENDER, RECEIVER), ids=("sender", "receiver"))
 def test_it_says_what_ss_says_of_the_same_connection(raw):
-    told = tcp_info.decode(raw)
+    info = tcp_info.decode(raw)
     compared = 0
     for word, name, scale in IN_SS:
         if (expected := said(raw, word)) is not None:
-            assert told[name] * scale == pytest.approx(expected, abs=0.5 * scale / 1000), name
+            assert info[name] * scale == pytest.approx(expected, abs=0.5 * scale / 1000), name
             compared += 1
     # in the milliseconds between the two looks
-    assert told["busy_seconds"] * 1000 == pytest.approx(said(raw, "busy:"), abs=20)
+    assert info["busy_seconds"] * 1000 == pytest.approx(said(raw, "busy:"), abs=20)
     assert compared >= 9
 
 
@@ -78,18 +78,18 @@ FIRST_BEYOND = {
 
 @pytest.mark.parametrize("length", FIRST_BEYOND)
 def test_an_older_kernels_answer_leaves_out_what_it_does_not_know(length):
-    whole, told = tcp_info.decode(SENDER), tcp_info.decode(SENDER[:length])
-    assert FIRST_BEYOND[length] in whole and FIRST_BEYOND[length] not in told
-    assert told.items() < whole.items()
-    assert told["rtt_seconds"] == 0.020257 and told["timestamps"] == 1
+    all_fields, info = tcp_info.decode(SENDER), tcp_info.decode(SENDER[:length])
+    assert FIRST_BEYOND[length] in all_fields and FIRST_BEYOND[length] not in info
+    assert info.items() < all_fields.items()
+    assert info["rtt_seconds"] == 0.020257 and info["timestamps"] == 1
 
 
 def test_what_the_kernel_does_not_know_is_absent_and_not_a_number():
     image = bytearray(SENDER)
     struct.pack_into("=I", image, 148, 0xFFFFFFFF)
     struct.pack_into("=I", image, 68, 0)
-    told = tcp_info.decode(bytes(image))
-    absent = tcp_info.decode(SENDER).keys() - told.keys()
+    info = tcp_info.decode(bytes(image))
+    absent = tcp_info.decode(SENDER).keys() - info.keys()
     assert absent == {"min_rtt_seconds", "rtt_seconds"}
 
 
@@ -112,11 +112,11 @@ def test_a_live_connection_is_read():
 def test_the_buffers_and_what_fills_them_are_read():
     with connected() as (far, near):
         near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 100_000)
-        before, granted = (
+        empty, granted = (
             tcp_info.read(near),
             near.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
         )
-        assert before["send_buffer_bytes"] == granted and before["send_queue_bytes"] == 0
+        assert empty["send_buffer_bytes"] == granted and empty["send_queue_bytes"] == 0
         near.setblocking(False)
         with pytest.raises(BlockingIOError):
             while True:
@@ -137,7 +137,7 @@ def pair():
         yield one, other
 
 
-def told(connection, option):
+def read_option(connection, option):
     return connection.getsockopt(socket.SOL_SOCKET, option, 64)
 
 
@@ -157,8 +157,8 @@ def test_the_option_of_32_bit_hosts_with_a_64_bit_time_is_served(pair):
         pytest.skip("NOT RUN: only Linux has it")
     one, _ = pair
     wait_at_most(one, 10.0, (NEW_RECEIVING,))
-    assert struct.unpack("@qq", told(one, NEW_RECEIVING)) == (10, 0)
-    assert told(one, socket.SO_RCVTIMEO) == struct.pack("@ll", 10, 0)
+    assert struct.unpack("@qq", read_option(one, NEW_RECEIVING)) == (10, 0)
+    assert read_option(one, socket.SO_RCVTIMEO) == struct.pack("@ll", 10, 0)
 
 
 class Narrow:
