@@ -35,9 +35,9 @@ def test_linux_as_it_comes_costs_nothing():
     ],
 )
 def test_each_setting_of_linux_that_costs_is_told_with_a_remedy(name, value):
-    (told,) = costly_host(TCP_OF_LINUX, {**USUAL, name: value})
-    assert (told.option, told.value, told.tested) == (name, value, True)
-    assert told.why and told.remedy
+    (setting,) = costly_host(TCP_OF_LINUX, {**USUAL, name: value})
+    assert (setting.option, setting.value, setting.tested) == (name, value, True)
+    assert setting.why and setting.remedy
 
 
 @pytest.mark.parametrize("value", ["", "many", "1 2", "a b c"])
@@ -46,9 +46,9 @@ def test_what_is_no_setting_costs_nothing(value):
 
 
 def test_a_mac_as_it_comes_is_told_of_its_delayed_acknowledgements_alone():
-    (told,) = costly_host(TCP_OF_MACOS, parse_sysctl(text("sysctl_macos.txt")), tested=False)
-    assert told.option == "net.inet.tcp.delayed_ack"
-    assert not told.tested
+    (setting,) = costly_host(TCP_OF_MACOS, parse_sysctl(text("sysctl_macos.txt")), tested=False)
+    assert setting.option == "net.inet.tcp.delayed_ack"
+    assert not setting.tested
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,6 @@ def test_a_mac_as_it_comes_is_told_of_its_delayed_acknowledgements_alone():
     ],
 )
 def test_each_setting_of_a_mac_that_costs_is_told(name, value):
-    (told,) = costly_host(TCP_OF_MACOS, {name: str(value)})
-    assert told.option == name
-    assert told.remedy
+    (setting,) = costly_host(TCP_OF_MACOS, {name: str(value)})
+    assert setting.option == name
+    assert setting.remedy

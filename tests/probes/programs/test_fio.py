@@ -109,17 +109,17 @@ def test_no_text_gets_more_than_a_failure(text):
 
 
 def zones_report(bytes_of_each):
-    told = json.loads(report("read_direct.json"))
-    (only,) = told["jobs"]
-    told["jobs"] = [
+    document = json.loads(report("read_direct.json"))
+    (only,) = document["jobs"]
+    document["jobs"] = [
         {
             **only,
             "jobname": f"bottleneck-{number}" if number else "bottleneck",
-            "read": {**only["read"], "io_bytes": moved},
+            "read": {**only["read"], "io_bytes": io_bytes},
         }
-        for number, moved in enumerate(bytes_of_each)
+        for number, io_bytes in enumerate(bytes_of_each)
     ]
-    return json.dumps(told)
+    return json.dumps(document)
 
 
 def test_each_job_has_a_result_of_its_own_in_the_order_given():
@@ -134,11 +134,11 @@ def test_a_report_of_more_or_fewer_jobs_is_a_failure(bytes_of_each):
 
 
 def test_a_bad_spot_is_named_by_its_place():
-    told = json.loads(zones_report([5, 6]))
-    told["jobs"][1]["error"] = 5
+    document = json.loads(zones_report([5, 6]))
+    document["jobs"][1]["error"] = 5
     jobs = [READ, fio.Job(5, "read", MIB, 1.0, True, offset_bytes=4096)]
     with pytest.raises(fio.FioFailed, match="from byte 4096 on: Input/output error"):
-        fio.parse(json.dumps(told), jobs, 1)
+        fio.parse(json.dumps(document), jobs, 1)
 
 
 FAKE_FIO = """#!/bin/sh
@@ -198,11 +198,11 @@ def test_a_read_is_read_only_and_no_job_may_create_a_file():
 
 
 def test_all_jobs_but_the_first_wait_for_the_one_before():
-    told = fio.arguments(READ, READ, READ)
-    assert told.count("--stonewall") == 2
-    names = [each for each in told if each.startswith("--name=")]
+    arguments = fio.arguments(READ, READ, READ)
+    assert arguments.count("--stonewall") == 2
+    names = [each for each in arguments if each.startswith("--name=")]
     assert names == ["--name=bottleneck", "--name=bottleneck-1", "--name=bottleneck-2"]
-    assert told.index(names[0]) < told.index("--stonewall")
+    assert arguments.index(names[0]) < arguments.index("--stonewall")
 
 
 def test_a_write_is_flushed_and_incompressible():

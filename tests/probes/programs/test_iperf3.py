@@ -21,34 +21,34 @@ def report(name):
     return (REPORTS / f"{name}.json").read_text()
 
 
-def moved(port, verb):
+def measure(port, verb):
     return iperf3.run(Setting(verb, seconds=1.0), Endpoint(host="127.0.0.1", port=port))
 
 
 def test_a_push_counts_what_the_receiver_has():
-    told = iperf3.parse(report("push"), "push")
+    ending = iperf3.parse(report("push"), "push")
     received = json.loads(report("push"))["end"]["sum_received"]
-    assert told.moved_bytes == received["bytes"]
-    assert told.elapsed_seconds == received["seconds"]
-    assert told.retransmitted_segments is not None
-    assert told.rtt_seconds is not None and 0 < told.rtt_seconds < 1
-    assert told.congestion_control
-    counts = [each.moved_bytes for each in told.intervals]
+    assert ending.moved_bytes == received["bytes"]
+    assert ending.elapsed_seconds == received["seconds"]
+    assert ending.retransmitted_segments is not None
+    assert ending.rtt_seconds is not None and 0 < ending.rtt_seconds < 1
+    assert ending.congestion_control
+    counts = [each.moved_bytes for each in ending.intervals]
     assert counts == sorted(counts) and len(counts) >= 3
 
 
 @pytest.mark.parametrize("lie", [{"bytes": 10**15}, {"seconds": 1e-6}])
 def test_a_server_that_claims_more_than_was_sent_is_not_believed(lie):
-    told = json.loads(report("push"))
-    told["end"]["sum_received"].update(lie)
+    document = json.loads(report("push"))
+    document["end"]["sum_received"].update(lie)
     with pytest.raises(RuntimeError, match="not sent"):
-        iperf3.parse(json.dumps(told), "push")
+        iperf3.parse(json.dumps(document), "push")
 
 
 def test_a_pull_knows_no_rtt_of_the_sender():
-    told = iperf3.parse(report("pull"), "pull")
-    assert told.rtt_seconds is None
-    assert told.moved_bytes > 0
+    ending = iperf3.parse(report("pull"), "pull")
+    assert ending.rtt_seconds is None
+    assert ending.moved_bytes > 0
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_an_error_with_control_codes_is_one_plain_line():
 
 
 def changed(**received):
-    told = json.loads(report("push"))
-    told["end"]["sum_received"].update(received)
-    return json.dumps(told)
+    document = json.loads(report("push"))
+    document["end"]["sum_received"].update(received)
+    return json.dumps(document)
 
 
 @pytest.mark.parametrize(
@@ -96,18 +96,18 @@ def test_what_makes_no_sense_is_no_measurement(text):
 
 
 def test_options_hold_nothing_but_the_job():
-    told = iperf3.arguments(Setting("pull", 2, 4096, 1.2), Endpoint(host="-x;rm", port=1))
-    assert told[:4] == ["--client", "-x;rm", "--port", "1"]
-    assert {"--reverse", "--json"} <= set(told)
-    assert told[told.index("--time") + 1] == "2"
+    arguments = iperf3.arguments(Setting("pull", 2, 4096, 1.2), Endpoint(host="-x;rm", port=1))
+    assert arguments[:4] == ["--client", "-x;rm", "--port", "1"]
+    assert {"--reverse", "--json"} <= set(arguments)
+    assert arguments[arguments.index("--time") + 1] == "2"
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("verb", ["push", "pull"])
 def test_a_real_server_measures_with_us(iperf3_port, verb):
-    told = moved(iperf3_port, verb)
-    assert told.moved_bytes > 0
-    ends = [each.elapsed_seconds for each in told.intervals]
+    ending = measure(iperf3_port, verb)
+    assert ending.moved_bytes > 0
+    ends = [each.elapsed_seconds for each in ending.intervals]
     assert ends and ends == sorted(ends)
 
 
@@ -124,7 +124,7 @@ def test_a_server_that_others_use_is_waited_for_and_then_named(iperf3_port, monk
         assert "Connecting" in other.stdout.readline()
         assert "connected" in other.stdout.readline()
         with pytest.raises(Unavailable, match="busy with another test"):
-            moved(iperf3_port, "push")
+            measure(iperf3_port, "push")
     finally:
         other.kill()
         other.communicate()
@@ -134,7 +134,7 @@ def test_a_host_without_a_server_is_a_reason_with_a_remedy():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(Unavailable, match="iperf3 -s"):
-        moved(port, "push")
+        measure(port, "push")
 
 
 @pytest.mark.long
@@ -144,7 +144,7 @@ def test_a_server_that_says_nothing_is_named_as_silent(monkeypatch):
         socket.create_server(("127.0.0.1", 0)) as silent,
         pytest.raises(Unavailable, match=r"did not answer in 1\.5 s; is it an iperf3 server\?"),
     ):
-        moved(silent.getsockname()[1], "push")
+        measure(silent.getsockname()[1], "push")
 
 
 def failed(name):
@@ -191,13 +191,13 @@ def test_a_client_that_does_not_end_is_killed(monkeypatch, tmp_path):
     monkeypatch.setattr(iperf3, "GRACE_SECONDS", -0.9)
     monkeypatch.setattr(iperf3, "CONNECT_SECONDS", 0.1)
     with pytest.raises(RuntimeError, match="no complete report"):
-        moved(1, "push")
+        measure(1, "push")
 
 
 def test_without_iperf3_the_remedy_is_told(monkeypatch):
     monkeypatch.setattr(iperf3.tools, "find", lambda name: None)
     with pytest.raises(Unavailable, match="apt install iperf3"):
-        moved(1, "push")
+        measure(1, "push")
 
 
 ENDED = Result(
@@ -212,11 +212,11 @@ ENDED = Result(
 
 
 def test_the_last_sample_is_the_receivers_count(run_stage, monkeypatch):
-    asked = []
-    monkeypatch.setattr(iperf3, "run", lambda *job: (asked.append(job), ENDED)[1])
+    jobs_run = []
+    monkeypatch.setattr(iperf3, "run", lambda *job: (jobs_run.append(job), ENDED)[1])
     samples, details = run_stage(iperf3, Setting("push", 2, seconds=1.0), Endpoint(host="nas"))
     assert samples[-1] == Last(1.0, 900)
-    assert (asked[0][1].host, asked[0][1].port, asked[0][0].streams) == ("nas", 5201, 2)
+    assert (jobs_run[0][1].host, jobs_run[0][1].port, jobs_run[0][0].streams) == ("nas", 5201, 2)
     assert details["limits"] == {
         "by": "unknown",
         "retransmitted_segments": 3,

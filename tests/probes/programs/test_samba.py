@@ -55,10 +55,10 @@ def put_list_get(folder: Path) -> None:
     """Serve folder, put a file there over both protocols, list it and get it back."""
     content = os.urandom(300_000)
     with (
-        tempfile.TemporaryDirectory() as own,
+        tempfile.TemporaryDirectory() as place,
         private_samba(str(folder), password=PASSWORD, options=[NT1]) as server,
     ):
-        source, back = Path(own, "source"), Path(own, "back")
+        source, back = Path(place, "source"), Path(place, "back")
         source.write_bytes(content)
         for protocol in ("SMB3", "NT1"):
             smbclient(server, protocol, f"put {source} {protocol}.bin")

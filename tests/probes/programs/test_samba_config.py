@@ -1,4 +1,4 @@
-"""What in smb.conf costs throughput: recorded text of testparm, single options, a real smbd."""
+"""Options of smb.conf that cost throughput: recorded testparm, single options, a real smbd."""
 
 import json
 import os
@@ -32,25 +32,25 @@ STRANGER = 61234
 """A user id that no account of this system has."""
 
 
-def found(sections: dict[str, dict[str, str]], share: str = "") -> set[tuple[str, str | None]]:
+def options_of(sections: dict[str, dict[str, str]], share: str = "") -> set[tuple[str, str | None]]:
     return {(each.option, each.share) for each in costly(sections, share)}
 
 
-def of(option: str, value: str, **more: str) -> list[Costly]:
-    """What one option costs, beside others that are named with _ for blanks."""
-    others = {name.replace("_", " "): text for name, text in more.items()}
+def of(option: str, value: str, **others_named: str) -> list[Costly]:
+    """Returns the costs of one option, beside others that are named with _ for blanks."""
+    others = {name.replace("_", " "): text for name, text in others_named.items()}
     return [c for c in costly({"global": {option: value, **others}}) if c.option == option]
 
 
 def test_the_recorded_configuration_costs_what_was_planted_in_it():
-    named = "socket options, aio read size, use sendfile, min receivefile size, smb2 max read"
-    more = (
+    first = "socket options, aio read size, use sendfile, min receivefile size, smb2 max read"
+    other_options = (
         "smb2 max credits, max mux, server max protocol, server signing, case sensitive, deadtime"
     )
-    everywhere = set(f"{named}, {more}".split(", "))
-    told = found(parse(RECORDED))
-    assert {option for option, share in told if share is None} == everywhere
-    assert {each for each in told if each[1] is not None} == {
+    everywhere = set(f"{first}, {other_options}".split(", "))
+    costs = options_of(parse(RECORDED))
+    assert {option for option, share in costs if share is None} == everywhere
+    assert {each for each in costs if each[1] is not None} == {
         ("sync always", "Media Files"),
         ("vfs objects", "Media Files"),
         ("strict locking", "homes"),
@@ -61,11 +61,11 @@ def test_the_recorded_configuration_costs_what_was_planted_in_it():
 
 def test_a_share_is_judged_by_its_own_lines_and_not_by_what_it_overrides():
     sections = parse(RECORDED)
-    media = found(sections, "media files")
+    media = options_of(sections, "media files")
     assert not {"aio read size", "use sendfile", "case sensitive"} & {option for option, _ in media}
     assert ("sync always", "Media Files") in media and ("max mux", None) in media
-    assert ("strict locking", "homes") in found(sections, "somebody")
-    assert not any(share for _, share in found({"global": {"oplocks": "No"}}, "unknown"))
+    assert ("strict locking", "homes") in options_of(sections, "somebody")
+    assert not any(share for _, share in options_of({"global": {"oplocks": "No"}}, "unknown"))
 
 
 def test_a_defect_that_two_options_make_together_belongs_to_the_share_that_has_both():
@@ -73,7 +73,7 @@ def test_a_defect_that_two_options_make_together_belongs_to_the_share_that_has_b
         "global": {"use sendfile": "Yes", "aio read size": "1"},
         "s": {"aio read size": "0"},
     }
-    assert found(sections) == {("use sendfile", "s"), ("aio read size", "s")}
+    assert options_of(sections) == {("use sendfile", "s"), ("aio read size", "s")}
 
 
 def test_each_module_says_what_it_does_and_unknown_ones_are_not_judged():
@@ -136,18 +136,18 @@ def test_nothing_but_costly_options_is_told():
     ],
 )
 def test_each_option_is_told_where_it_costs_and_silent_where_not(option, bad, good):
-    (told,) = of(option, bad)
-    assert told.value == bad and told.share is None and told.why and told.remedy
-    assert told.matters_for in ("all", "read", "write", "small-files", "smb1", "durability")
+    (cost,) = of(option, bad)
+    assert cost.value == bad and cost.share is None and cost.why and cost.remedy
+    assert cost.matters_for in ("all", "read", "write", "small-files", "smb1", "durability")
     assert of(option, good) == []
 
 
 def test_the_defaults_of_the_installed_samba_cost_nothing_but_the_search_for_names():
     command = ["testparm", "-s", "-v", "/dev/null"]
-    told = subprocess.run(command, capture_output=True, text=True).stdout
-    sections = parse(told)
+    output = subprocess.run(command, capture_output=True, text=True).stdout
+    sections = parse(output)
     sections["global"].pop("log level")  # testparm tells its own
-    assert found(sections) == {("case sensitive", None)}
+    assert options_of(sections) == {("case sensitive", None)}
 
 
 @pytest.mark.parametrize(
@@ -181,8 +181,8 @@ def test_the_file_is_the_one_that_the_command_line_names(command, file):
 
 
 def test_what_testparm_loads_is_read_from_its_messages():
-    told = "Load smb config files from /etc/samba/smb.conf\nLoaded services file OK.\n"
-    assert parse_loaded(told) == "/etc/samba/smb.conf"
+    output = "Load smb config files from /etc/samba/smb.conf\nLoaded services file OK.\n"
+    assert parse_loaded(output) == "/etc/samba/smb.conf"
     assert parse_loaded("Can't load\n") is None
 
 
@@ -202,17 +202,17 @@ def test_a_real_smbd_tells_what_its_own_file_costs(tmp_path):
             share_options=["sync always = yes"],
         ) as server,
     ):
-        told = {each["option"]: each for each in settings("share", server.host, server.port)}
-        assert set(told) == {
+        costs = {each["option"]: each for each in settings("share", server.host, server.port)}
+        assert set(costs) == {
             "socket options",
             "log level",
             "smb2 max write",
             "sync always",
             "case sensitive",
         }
-        assert told["sync always"]["share"] == "share"
-        assert told["socket options"]["share"] is None
-        assert json.loads(json.dumps(told)) == told
+        assert costs["sync always"]["share"] == "share"
+        assert costs["socket options"]["share"] is None
+        assert json.loads(json.dumps(costs)) == costs
         fine = [each["option"] for each in settings("share", other.host, other.port)]
         assert fine == ["case sensitive"]
         with pytest.raises(Unavailable, match="several Samba servers"):
@@ -335,8 +335,8 @@ def ours(tmp_path):
 
 def test_what_nobody_else_can_change_is_read(ours):
     assert changeable_by_others(str(ours)) == ""
-    told = run_testparm(["-s"], str(ours), 10)
-    assert b"[a]" in told.stdout
+    done = run_testparm(["-s"], str(ours), 10)
+    assert b"[a]" in done.stdout
 
 
 @pytest.mark.parametrize("opened", ["smb.conf", "more/shares.conf", "more", "lock", "."])

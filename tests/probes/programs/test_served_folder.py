@@ -8,7 +8,7 @@ import pytest
 from probes.programs import served_folder
 
 LOCATE_NAME = f"bottleneck-{secrets.token_hex(8)}"
-"""Of these tests alone: every process of this host is looked at."""
+"""Name that only these tests use: every process of this host is looked at."""
 
 
 @pytest.fixture
