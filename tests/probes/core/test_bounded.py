@@ -27,7 +27,7 @@ def joined(items: Iterable[str]) -> str:
 BOMBS = {
     "empty arrays": lambda: "[" + "[]," * 400_000 + "[]]",
     "floats": lambda: "[" + "1.5," * (4 * MIB - 10) + "1]",
-    "keys": lambda: "{" + joined(f'"{at:x}":1' for at in range(400_000)) + "}",
+    "keys": lambda: "{" + joined(f'"{n:x}":1' for n in range(400_000)) + "}",
     "strings": lambda: "[" + '"ab",' * (3 * MIB) + '"a"]',
     "quotes": lambda: '"' * (16 * MIB),
     "wide characters": lambda: '"\U0001f600' + "a" * (16 * MIB - 10) + '"',
@@ -53,14 +53,14 @@ def test_what_strings_hold_is_not_counted() -> None:
 
 
 def worst() -> str:
-    """As much of everything as one file may hold, kept in a report's details."""
+    """Returns a report whose details hold as much of everything as a file may."""
     document = json.loads(EXAMPLE.read_text())
     step = next(each for each in document["steps"] if each["outcome"]["kind"] == "measured")
     step["outcome"]["details"]["more"] = "HERE"
     text = json.dumps(document, separators=(",", ":"))
-    keys = "{" + joined(f'"{at:05x}":{at}.5' for at in range(97_000)) + "}"
-    strings = "[" + joined(f'"{at:05x}"' for at in range(140_000)) + "]"
-    numbers = "[" + joined(f"{at}.25" for at in range(120_000)) + "]"
+    keys = "{" + joined(f'"{n:05x}":{n}.5' for n in range(97_000)) + "}"
+    strings = "[" + joined(f'"{n:05x}"' for n in range(140_000)) + "]"
+    numbers = "[" + joined(f"{n}.25" for n in range(120_000)) + "]"
     arrays = "[" + joined(["[]"] * 60_000) + "]"
     text = text.replace('"HERE"', f"[{keys},{strings},{numbers},{arrays}]")
     room = USUAL.content_bytes - len(text) - 30
