@@ -67,28 +67,28 @@ def run_folder(
             if options or folder:
                 folder = folder or tmp_path_factory.mktemp("share")
                 options = options or (NT1,)
-                own = private_samba(str(folder), password=PASSWORD, options=options)
-                server, inside = stack.enter_context(own), ""
+                private = private_samba(str(folder), password=PASSWORD, options=options)
+                server, inside = stack.enter_context(private), ""
             else:
                 shared, server = request.getfixturevalue("smbd")
                 inside = secrets.token_hex(8)
                 folder = shared / inside
                 folder.mkdir()
             peer = replace(server.endpoint, folder=inside)
-            held = stack.enter_context(hold(RunFolder(run="0abc", seed=SEED), peer))
+            endpoint = stack.enter_context(hold(RunFolder(run="0abc", seed=SEED), peer))
             if source_bytes:
                 fill = smb_copy.Setting(
                     copy="push.cached",
-                    dialect=held.facts["dialect"],
+                    dialect=endpoint.facts["dialect"],
                     end="memory",
                     size_bytes=source_bytes,
                     seconds=60.0,
                     seed=SEED,
                     fill_source=True,
                 )
-                for _ in smb_copy.initiate(fill, held):
+                for _ in smb_copy.initiate(fill, endpoint):
                     pass
-            yield held, folder, server
+            yield endpoint, folder, server
 
     return started
 
@@ -127,16 +127,16 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> living.FakeClock:
 
     No two looks see the same moment, as of a real one.
     """
-    made, warm_up = living.FakeClock(step=1e-7), transfer._warm_up_seconds
+    fake_clock, warm_up = living.FakeClock(step=1e-7), transfer._warm_up_seconds
 
     def warming(shape: transfer.Shape) -> float:
-        made.time += 1 / 64
+        fake_clock.time += 1 / 64
         return warm_up(shape)
 
     monkeypatch.setattr(transfer, "_warm_up_seconds", warming)
     for module in (transfer, sampling, flow):
-        monkeypatch.setattr(module, "time", made)
-    return made
+        monkeypatch.setattr(module, "time", fake_clock)
+    return fake_clock
 
 
 @pytest.fixture
@@ -154,12 +154,12 @@ def payload_clock(clock: living.FakeClock, monkeypatch: pytest.MonkeyPatch) -> l
             clock.time += 1 / 16
         return count
 
-    def seen(sending: sampling.Sampling) -> None:
+    def note_look(sending: sampling.Sampling) -> None:
         look(sending)
         looked.set()
 
     monkeypatch.setattr(sampling.Arrivals, "_read", counted)
-    monkeypatch.setattr(sampling.Sampling, "at_sender", seen)
+    monkeypatch.setattr(sampling.Sampling, "at_sender", note_look)
     return clock
 
 
@@ -178,12 +178,12 @@ def responding() -> Callable[[Any, End, Any], AbstractContextManager[Endpoint]]:
     @contextmanager
     def respond(stage: Any, end: End, setting: Any) -> Iterator[Endpoint]:
         with end.entered():
-            held = stage.respond(setting)
-            peer = held.__enter__()
+            responder = stage.respond(setting)
+            peer = responder.__enter__()
         try:
             yield peer
         finally:
-            held.__exit__(None, None, None)
+            responder.__exit__(None, None, None)
 
     return respond
 
@@ -209,7 +209,7 @@ class _Relay:
                     self._pass_on(one, other)
 
     def _pass_on(self, one: socket.socket, other: socket.socket) -> None:
-        held: deque[tuple[float, bytes]] = deque()
+        delayed_parts: deque[tuple[float, bytes]] = deque()
         some = threading.Condition()
 
         def take() -> None:
@@ -219,14 +219,14 @@ class _Relay:
                 with suppress(OSError):
                     data = one.recv(1 << 18)
                 with some:
-                    held.append((time.monotonic() + self._delay, data))
+                    delayed_parts.append((time.monotonic() + self._delay, data))
                     some.notify()
 
         def give() -> None:
             while True:
                 with some:
-                    some.wait_for(lambda: held)
-                    due, data = held.popleft()
+                    some.wait_for(lambda: delayed_parts)
+                    due, data = delayed_parts.popleft()
                 time.sleep(max(0.0, due - time.monotonic()))
                 try:
                     if not data:
@@ -264,7 +264,7 @@ def relayed() -> Iterator[Callable[[int, float], int]]:
 
 @pytest.fixture
 def ext4_disk(tmp_path):
-    """Where a fresh ext4 of 4 GiB is mounted, its loop device's name and the file behind it."""
+    """Mount point of a fresh ext4 of 4 GiB, its loop device's name and the file behind it."""
     if os.geteuid() != 0 or not shutil.which("mkfs.ext4"):
         pytest.skip("a file system on a loop device needs root and mkfs.ext4")
     image, point = tmp_path / "image", tmp_path / "disk"

@@ -23,7 +23,7 @@ NEEDED = {
     ("probes/net/datagrams.py", "time"): "the kernel's own stamp of a datagram is by it",
     ("probes/smb/kerberos.py", "time"): "a ticket says by it until when it is valid",
 }
-"""Where the wall clock is the matter itself, and no duration comes of it alone."""
+"""Uses of the wall clock, by file and name, that no duration comes of alone; each with its why."""
 
 
 def wall_clocks(source):
@@ -32,21 +32,21 @@ def wall_clocks(source):
         if not isinstance(node, ast.Attribute):
             continue
         owner = node.value
-        known = owner.id if isinstance(owner, ast.Name) else getattr(owner, "attr", None)
-        wall = WALL.fullmatch(node.attr) if known in OF_CLOCKS else None
+        owner_name = owner.id if isinstance(owner, ast.Name) else getattr(owner, "attr", None)
+        wall = WALL.fullmatch(node.attr) if owner_name in OF_CLOCKS else None
         if wall or node.attr in WALL_NAMES:
             yield wall[1] if wall else node.attr
 
 
 def test_no_probe_times_anything_by_the_wall_clock():
-    found = {
+    readings = {
         (path.relative_to(ROOT).as_posix(), name)
         for path in (ROOT / "probes").rglob("*.py")
         for name in wall_clocks(path.read_text(encoding="utf-8"))
     }
-    assert found == set(NEEDED)
-    for told in ("import time\nx = time.ctime()", "datetime.datetime.now()", "time.CLOCK_REALTIME"):
-        assert list(wall_clocks(told))
+    assert readings == set(NEEDED)
+    for code in ("import time\nx = time.ctime()", "datetime.datetime.now()", "time.CLOCK_REALTIME"):
+        assert list(wall_clocks(code))
 
 
 class Clocks(living.FakeClock):
