@@ -33,9 +33,9 @@ from probes.stages.loopback import Setting
 NOBODY = 2**30 - 1
 """A process that no kernel has: whoever signals it signals nobody."""
 TICK_SECONDS = 0.03
-"""How long an agent waits for the next request before it says something unasked."""
+"""Time that an agent waits for the next request before it says something unasked."""
 QUIET_SECONDS = 0.001
-"""Between two requests."""
+"""Pause between two requests."""
 KINDS_OF_RECORD = (HostFacts, Counters, Watched, Readiness, Endpoint, Usage, Setting)
 SAID = {
     "ask": [{"answer": None}],
@@ -50,7 +50,7 @@ LASTING = ("hold", "observe")
 
 
 def one_input(data: bytes) -> None:
-    """Ends as each kind says that it may."""
+    """Gives an input to its kind; it ends as the kind says that it may."""
     if data:
         KINDS[data[0] % len(KINDS)](data[1:])
 
@@ -59,7 +59,7 @@ def one_input(data: bytes) -> None:
 
 
 def lines(data: bytes) -> None:
-    """Each line into a message and each of its values into what it may be; WireError."""
+    """Decodes each line and checks its values; WireError."""
     for line in data.split(b"\n"):
         with contextlib.suppress(protocol.WireError, server.Ended):
             protocol.read_greeting(line)
@@ -69,7 +69,7 @@ def lines(data: bytes) -> None:
 
 
 def values(message: dict[str, Any]) -> None:
-    """What is told of in a message: what was asked for, or ValueError."""
+    """Checks that a message and each of its values can be what it may be, or raise ValueError."""
     for check in (replies.answer, replies.endpoint):
         with contextlib.suppress(ValueError):
             check(message)
@@ -81,22 +81,22 @@ def values(message: dict[str, Any]) -> None:
         if kind.__name__ in message:
             record(kind, message[kind.__name__])
     with contextlib.suppress(ValueError):
-        before, after = (protocol.from_plain(Counters, message.get(k)) for k in ("before", "after"))
-        finite(usage(before, after))
+        one, two = (protocol.from_plain(Counters, message.get(k)) for k in ("before", "after"))
+        finite(usage(one, two))
 
 
 def record(kind: type, value: object) -> None:
-    """One record that an agent tells or is told, exactly and as a report would hold it."""
+    """Decodes one record of an agent, exactly and as a report would hold it."""
     with contextlib.suppress(protocol.WireError, server.Ended):
-        found = protocol.from_plain(kind, value)
-        if not isinstance(found, Endpoint):
-            protocol.encode({"again": typed.to_plain(found)})
+        parsed = protocol.from_plain(kind, value)
+        if not isinstance(parsed, Endpoint):
+            protocol.encode({"again": typed.to_plain(parsed)})
     with contextlib.suppress(typed.NotTyped):
         typed.record(kind, value, "it")
 
 
 def finite(value: object) -> None:
-    """Each number that it holds is one."""
+    """Checks that each number of a record is finite."""
     for each in dataclasses.astuple(value):  # type: ignore[call-overload]
         numbers = each if isinstance(each, tuple) else (each,)
         assert all(math.isfinite(n) for n in numbers if isinstance(n, (int, float))), value
@@ -127,24 +127,24 @@ class Talking:
         self._thread.start()
 
     def _talk(self) -> None:
-        asked = b""
+        request = b""
         number = 0
         with contextlib.suppress(OSError):
-            for at, block in enumerate(self._blocks):
-                if at:
+            for index, block in enumerate(self._blocks):
+                if index:
                     os.set_blocking(self._requests, False)
-                    asked = self._asked() or asked
-                    found = json.loads(asked.strip().split(b"\n")[-1] or b"{}")
-                    number = found.get("id", number)
+                    request = self._read_request() or request
+                    message = json.loads(request.strip().split(b"\n")[-1] or b"{}")
+                    number = message.get("id", number)
                 os.write(self._answers, block.replace(b'"?"', str(number).encode()) + b"\n")
         os.close(self._answers)
 
-    def _asked(self) -> bytes:
+    def _read_request(self) -> bytes:
         ready = select.select([self._requests], [], [], TICK_SECONDS)[0]
         return os.read(self._requests, 1 << 16) if ready else b""
 
     def poll(self) -> int | None:
-        """It is there while it talks."""
+        """Returns None while its thread writes, 0 afterwards."""
         return None if self._thread.is_alive() else 0
 
     def wait(self, timeout: float | None = None) -> int:
@@ -161,7 +161,7 @@ class Talking:
 
 @contextlib.contextmanager
 def started(stream: bytes) -> Iterator[None]:
-    """The commands of agents start nothing but that one."""
+    """Replaces the process that a command for an agent starts by Talking."""
     talking: list[Talking] = []
 
     def popen(*_: object, **__: object) -> Talking:
@@ -169,8 +169,8 @@ def started(stream: bytes) -> Iterator[None]:
         return talking[-1]
 
     usual = hosts.subprocess
-    shown = {**vars(usual), "Popen": popen}
-    hosts.subprocess = types.SimpleNamespace(**shown)  # type: ignore[assignment]
+    attributes = {**vars(usual), "Popen": popen}
+    hosts.subprocess = types.SimpleNamespace(**attributes)  # type: ignore[assignment]
     try:
         yield
     finally:
@@ -187,7 +187,7 @@ def coordinator(data: bytes) -> None:
         except ENDS[:3] as error:
             one_line(error)
             return
-        for step in (facts, counters, held, observed, ran):
+        for step in (facts, counters, hold, observed, ran):
             try:
                 step(host)
             except ENDS as error:
@@ -195,7 +195,7 @@ def coordinator(data: bytes) -> None:
 
 
 def one_line(error: Exception) -> None:
-    """What a user is told is a line."""
+    """Checks that an error's text, which a user reads, is one line."""
     text = error.text if isinstance(error, Refused) else str(error)
     assert "\n" not in text, text
 
@@ -209,26 +209,26 @@ def counters(host: hosts.Host) -> None:
     host.tell("counters")
 
 
-def held(host: hosts.Host) -> None:
+def hold(host: hosts.Host) -> None:
     with host.hold("loopback", Setting(), Endpoint(), 1.0, 1.0) as endpoint:
         assert isinstance(endpoint, Endpoint)
 
 
 def observed(host: hosts.Host) -> None:
-    with host.observe("sockets", Setting(), 1.0) as seen:
-        seen.window = (0.0, 1.0)
+    with host.observe("sockets", Setting(), 1.0) as observation:
+        observation.window = (0.0, 1.0)
 
 
 def ran(host: hosts.Host) -> None:
-    found = host.initiate("loopback", Setting(), Endpoint(), 1.0, watch_too=host)
-    assert replies.is_window(list(found.samples))
+    run = host.initiate("loopback", Setting(), Endpoint(), 1.0, watch_too=host)
+    assert replies.is_window(list(run.samples))
 
 
 # -- the agent ---------------------------------------------------------------------------------
 
 
 class NoChild:
-    """The child of a request, which says what a good one says and does nothing."""
+    """Child of a request: it writes the events of a good one and does nothing."""
 
     pid = NOBODY
 
@@ -249,7 +249,7 @@ class NoChild:
 
 @contextlib.contextmanager
 def childless() -> Iterator[None]:
-    """The agent forks nothing: none of what it is asked is done."""
+    """Replaces the agent's children by NoChild: no request is carried out."""
     usual_os, usual_spawn, spawned = server.os, server.spawn, []
 
     def spawn(work: Callable[..., object]) -> NoChild:
@@ -257,8 +257,8 @@ def childless() -> Iterator[None]:
         spawned.append(NoChild(do if do in SAID else "ask"))
         return spawned[-1]
 
-    shown = {**vars(os), "waitpid": lambda pid, how: (pid, 0)}
-    server.os, server.spawn = types.SimpleNamespace(**shown), spawn  # type: ignore[assignment]
+    attributes = {**vars(os), "waitpid": lambda pid, how: (pid, 0)}
+    server.os, server.spawn = types.SimpleNamespace(**attributes), spawn  # type: ignore[assignment]
     try:
         yield
     finally:
@@ -276,7 +276,7 @@ def serving(data: bytes) -> None:
     """Serves to the end of the stream, each reply a message; or WireError, Ended."""
     requests, to_it = os.pipe()
     replies = os.memfd_create("replies")
-    asking = threading.Thread(target=asked, args=(to_it, data.split(b"\n\n")))
+    asking = threading.Thread(target=send_requests, args=(to_it, data.split(b"\n\n")))
     asking.start()
     try:
         with childless(), contextlib.suppress(protocol.WireError, server.Ended):
@@ -295,8 +295,8 @@ def serving(data: bytes) -> None:
         os.close(replies)
 
 
-def asked(fd: int, requests: list[bytes]) -> None:
-    """Blocks of lines, one after the other: what a block started is heard of before the next."""
+def send_requests(fd: int, requests: list[bytes]) -> None:
+    """Writes blocks of lines with a pause after each, for the agent to act on it."""
     with contextlib.suppress(BrokenPipeError):
         for each in requests:
             os.write(fd, each + b"\n")
@@ -305,21 +305,21 @@ def asked(fd: int, requests: list[bytes]) -> None:
 
 
 KINDS: tuple[Callable[[bytes], None], ...] = (coordinator, serving, lines)
-"""By "c", "a", "b" and whatever has the same remainder."""
+"""Readers, by the remainder of the first byte: those of "c", "a", "b"."""
 
 
 def mutated(data: bytes, chance: random.Random) -> bytes:
-    """One of its lines changed, left out or said twice. Errors: ValueError, RecursionError."""
+    """Changes, drops or doubles one line. Errors: ValueError, RecursionError."""
     told_lines = data[1:].split(b"\n")
-    at = chance.randrange(len(told_lines))
-    line = told_lines[at]
+    index = chance.randrange(len(told_lines))
+    line = told_lines[index]
     start = max(0, line.find(b"{"))
     how = chance.randrange(8)
     if how < 6:
         changed = line[:start] + json_mutation.mutated(line[start:], chance)
-        told_lines[at] = changed
+        told_lines[index] = changed
     elif how == 6:
-        del told_lines[at]
+        del told_lines[index]
     else:
         told_lines.insert(chance.randrange(len(told_lines)), line)
     return data[:1] + b"\n".join(told_lines)

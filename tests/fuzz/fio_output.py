@@ -1,4 +1,4 @@
-"""What fio prints: FioFailed, or figures that can be."""
+"""Output of fio: FioFailed, or figures that can be."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CALLS = (([READ], 0), ([WRITE, READ], 0), ([READ], 1), ([READ], -11))
 
 
 def one_input(data: bytes) -> None:
-    """The report is what stands before a NUL, the notes what stands behind it."""
+    """Parses the report before a NUL with the notes behind it."""
     report, _, notes = data.partition(b"\0")
     text, said = (each.decode("utf-8", "replace") for each in (report, notes))
     for jobs, code in CALLS:
@@ -31,7 +31,7 @@ def one_input(data: bytes) -> None:
 
 
 def possible(result: Result) -> None:
-    """Every figure is finite, and the rate can be computed."""
+    """Checks that every figure is finite, and that the rate can be computed."""
     assert 0 < result.bytes_per_second < math.inf
     for value in vars(result).values():
         assert value is None or 0 <= value < math.inf, value

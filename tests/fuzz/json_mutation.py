@@ -8,14 +8,13 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-STRANGE = (
-    *(None, True, False, 0, 1, -1, 2, 7, 64, 4096, 2**31, 2**53 + 1, 2**63, 2**64, 10**400),
-    *(0.0, -0.0, 0.5, 1e-320, 1e300, 1.7e308, -1e9, float("inf"), float("nan"), 0.1 + 0.2),
-    *("", "x", "client", "server", "read", "write", "push", "pull", "3.1.1", "\0", "\x1b[31m"),
-    *("\u202e", "\ud800", "a\nb", "<b>&amp;", "[/x]", "]]>", "```", "|", "'", '"', "\u00e9" * 300),
-    *("2026-11-20T10:00:00+00:00", "1", "-1", "1e999", "//h/s", "\\\\h\\s", "::1", "eth0"),
-    *([], {}, [[]], [0], [0, 0], [[0, 0], [1, 1]], {"": {}}, {"kind": "measured"}),
-)
+WHOLE = None, True, False, 0, 1, -1, 2, 7, 64, 4096, 2**31, 2**53 + 1, 2**63, 2**64, 10**400
+FLOATS = 0.0, -0.0, 0.5, 1e-320, 1e300, 1.7e308, -1e9, float("inf"), float("nan"), 0.1 + 0.2
+WORDS = "", "x", "client", "server", "read", "write", "push", "pull", "3.1.1", "\0", "\x1b[31m"
+MARKS = "\u202e", "\ud800", "a\nb", "<b>&amp;", "[/x]", "]]>", "```", "|", "'", '"', "\u00e9" * 300
+FORMS = "2026-11-20T10:00:00+00:00", "1", "-1", "1e999", "//h/s", "\\\\h\\s", "::1", "eth0"
+NESTED = [], {}, [[]], [0], [0, 0], [[0, 0], [1, 1]], {"": {}}, {"kind": "measured"}
+STRANGE = *WHOLE, *FLOATS, *WORDS, *MARKS, *FORMS, *NESTED
 
 
 def mutated(data: bytes, chance: random.Random) -> bytes:
@@ -39,8 +38,8 @@ def _changed(document: Any, chance: random.Random) -> Any:
     elif how == 4:
         del holder[key]
     elif how == 5:
-        other, at = chance.choice(places)
-        holder[key] = copy.deepcopy(other[at])
+        other, place = chance.choice(places)
+        holder[key] = copy.deepcopy(other[place])
     elif isinstance(holder, list):
         holder.insert(key, copy.deepcopy(holder[key]))
     elif how == 6:
@@ -57,8 +56,8 @@ def _near(value: Any, chance: random.Random) -> Any:
     if isinstance(value, (int, float)):
         return value * chance.choice((-1, 0.5, 2, 1000, 1e-9, 1e12)) + chance.choice((0, 1, -1))
     if isinstance(value, str):
-        at = chance.randint(0, len(value))
-        return value[:at] + str(chance.choice(STRANGE)) + value[at:]
+        offset = chance.randint(0, len(value))
+        return value[:offset] + str(chance.choice(STRANGE)) + value[offset:]
     if isinstance(value, list):
         return value[::-1] if chance.random() < 0.5 else value * 2
     return {} if value else {"x": value}

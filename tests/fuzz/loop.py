@@ -22,11 +22,11 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 PRODUCT = ["bottleneck", "probes"]
 BUSY_SECONDS = 5.0
-"""Of the processor, and not of the clock: a full machine is no finding."""
+"""Time of the processor, and not of the clock: a full machine is no finding."""
 
 
 def place(error: BaseException) -> str:
-    """What broke and where: the same for inputs that find the same."""
+    """Returns the error's type and line, which inputs that find one fault share."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} {last.filename}:{last.lineno}"
 
@@ -35,25 +35,25 @@ def main() -> None:
     name = sys.argv.pop(1)
     # libFuzzer starts itself anew to merge, by a line for the shell that begins with this
     sys.argv[0] = shlex.join([sys.executable, __file__, name])
-    known: set[str] = set()
+    places: set[str] = set()
     with atheris.instrument_imports(include=PRODUCT):
         target = importlib.import_module(name)
 
-        def found(kind: str, where: str, data: bytes) -> None:
-            if where not in known:
-                known.add(where)
+        def save(kind: str, where: str, data: bytes) -> None:
+            if where not in places:
+                places.add(where)
                 digest = hashlib.sha1(where.encode()).hexdigest()[:8]
                 (HERE / "crashes" / f"{name}-{kind}-{digest}").write_bytes(data)
                 print(f"FOUND {where}\n{traceback.format_exc()}", file=sys.stderr)
 
         def one(data: bytes) -> None:
-            before = time.process_time()
+            started_seconds = time.process_time()
             try:
                 target.one_input(data)
             except Exception as error:
-                found("crash", place(error), data)
-            if time.process_time() - before > BUSY_SECONDS:
-                found("slow", "slow", data)
+                save("crash", place(error), data)
+            if time.process_time() - started_seconds > BUSY_SECONDS:
+                save("slow", "slow", data)
 
         mutated = getattr(target, "mutated", None)
 

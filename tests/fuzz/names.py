@@ -24,15 +24,15 @@ REPORT = Path(__file__).parents[1] / "data" / "report-v1-strange.json"
 NAMING = ("name", "share", "path", "device", "file", "model", "driver", "reason", "error", "why")
 """Keys of a report whose text another host or a user chose."""
 DOCUMENT_ONE_IN = 16
-"""Of the inputs, of which a document is made: a hundred times as much work as all else."""
+"""One input in so many becomes a document: a hundred times as much work as all else."""
 
 
 def one_input(data: bytes) -> None:
     """The name as a kernel tells it: bytes, mostly UTF-8."""
     name = data.decode("utf-8", "surrogateescape")
-    shown = safe(name)
-    sinks.plain(shown)
-    assert len(shown) <= LONGEST and "\n" not in shown and safe(shown) == shown
+    safe_name = safe(name)
+    sinks.plain(safe_name)
+    assert len(safe_name) <= LONGEST and "\n" not in safe_name and safe(safe_name) == safe_name
     for text in (name, f"//{name}", f"\\\\{name}", f"smb://{name}", f"//host/{name}"):
         place(text)
     for text in (name, f"ssh://{name}", f"ssh://{name}@host", f"exec:{name}"):
@@ -45,18 +45,18 @@ def one_input(data: bytes) -> None:
 
 
 def place(text: str) -> None:
-    """A share or a folder, or a refusal in one line."""
+    """Parses a target: a share, a folder, or a refusal in one line."""
     try:
-        found = targets.parse(text)
+        share = targets.parse(text)
     except Refused as error:
         assert "\n" not in error.text, error.text
         return
-    assert 0 < found.port < 65536
-    assert found.path or found.host.isascii() and found.share
+    assert 0 < share.port < 65536
+    assert share.path or share.host.isascii() and share.share
 
 
 def agent(spec: str) -> None:
-    """A command of which no word of the spec's becomes an option, or a refusal."""
+    """Checks an agent's command: no word of its spec becomes an option; or a refusal."""
     try:
         command = bootstrap.command_for(spec)
     except Refused as error:
@@ -73,17 +73,17 @@ def recorded() -> str:
 
 
 def document(name: str, sink: Callable[[Report, Diagnosis], None]) -> None:
-    """A report in which everything is called so, through a document."""
+    """Writes a document from a report in which everything has this name."""
     try:
-        known = report.from_json(renamed(json.loads(recorded()), name))
+        run_report = report.from_json(renamed(json.loads(recorded()), name))
     except ReportError as error:
         assert "\n" not in str(error)
         return
-    sink(known, diagnose(known))
+    sink(run_report, diagnose(run_report))
 
 
 def renamed(value: Any, name: str, key: str = "") -> Any:
-    """The document with the name wherever a foreign one stands."""
+    """Returns the document with the name in place of each foreign one."""
     if isinstance(value, dict):
         return {key: renamed(each, name, key) for key, each in value.items()}
     if isinstance(value, list):

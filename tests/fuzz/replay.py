@@ -11,7 +11,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
 
 def main() -> None:
-    """Whatever the target lets out is seen."""
+    """Runs inputs through a target; its exceptions reach the terminal."""
     name, file = sys.argv[1:]
     importlib.import_module(name).one_input(Path(file).read_bytes())
 

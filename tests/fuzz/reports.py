@@ -21,13 +21,13 @@ def one_input(data: bytes) -> None:
     fd = os.memfd_create("report")
     try:
         os.write(fd, data)
-        known = loading.load(Path(f"/proc/self/fd/{fd}"))
+        run_report = loading.load(Path(f"/proc/self/fd/{fd}"))
     except Refused as error:
         assert "\n" not in error.text and len(error.text) < 1000, error.text
         return
     finally:
         os.close(fd)
-    sinks.SINKS[sum(data) % len(sinks.SINKS)](known, diagnose(known))
+    sinks.SINKS[sum(data) % len(sinks.SINKS)](run_report, diagnose(run_report))
 
 
 def mutated(data: bytes, chance: random.Random) -> bytes:

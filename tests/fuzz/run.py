@@ -30,7 +30,7 @@ from rich.table import Table
 HERE = Path(__file__).parent
 TARGETS = ("fio_output", "names", "smb_replies", "agent_frames", "reports", "outputs")
 TIMEOUT_SECONDS = 60
-"""Of the clock, for what waits; what computes for more than 5 s is a finding too."""
+"""Time by the clock, for an input that waits; one that computes for 5 s is a finding too."""
 MEMORY_MIB = 256
 LONGEST_BYTES = 24576
 MOST_ADDED_BYTES = 24 << 10
@@ -64,31 +64,30 @@ def fuzzed(name: str, seconds: int) -> Tally:
     grown, crashes, seeds = HERE / "grown" / name, HERE / "crashes", HERE / "corpus" / name
     for folder in (grown, crashes, seeds):
         folder.mkdir(parents=True, exist_ok=True)
-    before = {each.name for each in crashes.iterdir()}
+    names_before = {each.name for each in crashes.iterdir()}
     until = time.monotonic() + seconds
     for _ in range(MOST_RESTARTS):
-        left = round(until - time.monotonic())
-        if left < 1:
+        span = round(until - time.monotonic())
+        if span < 1:
             break
-        ended = looped(name, grown, seeds, f"-max_total_time={left}", "-print_final_stats=1")
-        tally.seconds += count(ended, r"Done \d+ runs in (\d+) second") or left
+        ended = looped(name, grown, seeds, f"-max_total_time={span}", "-print_final_stats=1")
+        tally.seconds += count(ended, r"Done \d+ runs in (\d+) second") or span
         tally.executions += count(ended, r"stat::number_of_executed_units:\s+(\d+)")
         tally.edges = max(tally.edges, count(ended, r"\bcov: (\d+)"))
         tally.inputs = max(tally.inputs, count(ended, r"\bcorp: (\d+)"))
         tally.peak_mib = max(tally.peak_mib, count(ended, r"stat::peak_rss_mb:\s+(\d+)"))
-    new = {each.name for each in crashes.iterdir()} - before
-    found = [each for each in new if each.startswith(f"{name}-")]
-    tally.hangs = sum("-timeout-" in each or "-slow-" in each for each in found)
-    tally.crashes = len(found) - tally.hangs
+    new = {each.name for each in crashes.iterdir()} - names_before
+    names = [each for each in new if each.startswith(f"{name}-")]
+    tally.hangs = sum("-timeout-" in each or "-slow-" in each for each in names)
+    tally.crashes = len(names) - tally.hangs
     return tally
 
 
 def looped(name: str, *arguments: object) -> str:
-    """Runs loop.py to its end: what it said."""
+    """Runs loop.py to its end and returns its output."""
     ended = subprocess.run(
         [
-            *(sys.executable, str(HERE / "loop.py"), name),
-            *map(str, arguments),
+            *map(str, (sys.executable, HERE / "loop.py", name, *arguments)),
             f"-timeout={TIMEOUT_SECONDS}",
             f"-rss_limit_mb={MEMORY_MIB}",
             f"-max_len={LONGEST_BYTES}",
@@ -108,21 +107,21 @@ def looped(name: str, *arguments: object) -> str:
 
 
 def count(text: str, pattern: str) -> int:
-    """The last number that the pattern finds; 0: it finds none."""
-    found = re.findall(pattern, text)
-    return int(found[-1]) if found else 0
+    """Returns the last number that the pattern finds, or 0."""
+    counts = re.findall(pattern, text)
+    return int(counts[-1]) if counts else 0
 
 
-def kept(name: str) -> None:
+def trim(name: str) -> None:
     """Adds the smallest inputs that reach what the target's corpus does not."""
-    seeds, least = HERE / "corpus" / name, HERE / "grown" / f"{name}-least"
-    shutil.rmtree(least, ignore_errors=True)
-    shutil.copytree(seeds, least)
-    known = {each.name for each in least.iterdir()}
-    looped(name, least, HERE / "grown" / name, "-merge=1")
+    seeds, smallest = HERE / "corpus" / name, HERE / "grown" / f"{name}-least"
+    shutil.rmtree(smallest, ignore_errors=True)
+    shutil.copytree(seeds, smallest)
+    names = {each.name for each in smallest.iterdir()}
+    looped(name, smallest, HERE / "grown" / name, "-merge=1")
     added = 0
-    for each in sorted(least.iterdir(), key=lambda path: path.stat().st_size):
-        if each.name not in known and added + each.stat().st_size <= MOST_ADDED_BYTES:
+    for each in sorted(smallest.iterdir(), key=lambda path: path.stat().st_size):
+        if each.name not in names and added + each.stat().st_size <= MOST_ADDED_BYTES:
             added += each.stat().st_size
             shutil.copy(each, seeds)
 
@@ -139,19 +138,19 @@ def main() -> int:
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(TARGETS))
     parser.add_argument("--seconds", type=int, default=600, help="for each target")
     parser.add_argument("--keep", action="store_true", help="add to the corpus")
-    chosen = parser.parse_args()
-    if unknown := set(chosen.targets) - set(TARGETS):
+    options = parser.parse_args()
+    if unknown := set(options.targets) - set(TARGETS):
         parser.error(f"no target is called {', '.join(sorted(unknown))}")
     if importlib.util.find_spec("atheris") is None:
         parser.error("atheris is not installed: it has wheels for Linux on x86-64 alone")
     rows: list[Tally] = []
     bad = 0
-    for name in chosen.targets or TARGETS:
-        tally = fuzzed(name, chosen.seconds)
+    for name in options.targets or TARGETS:
+        tally = fuzzed(name, options.seconds)
         bad += tally.crashes + tally.hangs
         rows.append(tally)
-        if chosen.keep:
-            kept(name)
+        if options.keep:
+            trim(name)
         show(rows)
     return 1 if bad else 0
 

@@ -34,103 +34,100 @@ from probes.core.records import SIDES
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "server-disk-read.json"
 COMMANDS = ("::error", "::warning", "::notice", "::group::", "::endgroup::")
-"""Of a GitHub runner, those that we give."""
+"""Commands of a GitHub runner that we give."""
 
 
-def again(known: Report, diagnosis: Diagnosis) -> None:
-    """As a report, which reads the same."""
-    assert report.loads(report.dumps(known, diagnosis).encode()) == known
+def again(run_report: Report, diagnosis: Diagnosis) -> None:
+    """Writes and reads it again as a report, which stays equal."""
+    assert report.loads(report.dumps(run_report, diagnosis).encode()) == run_report
 
 
-def printed(show: Callable[..., None], *told: object, more: object, width: int = 100) -> None:
-    """On a terminal; more: the sections, or whether all is shown."""
+def printed(show: Callable[..., None], *texts: object, details: object, width: int = 100) -> None:
+    """Prints to a terminal; details: the sections, or whether all is shown."""
     file = io.StringIO()
-    show(*told, Console(file=file, width=width), more)
+    show(*texts, Console(file=file, width=width), details)
     plain(file.getvalue())
 
 
-def console(known: Report, diagnosis: Diagnosis) -> None:
-    printed(print_report, known, diagnosis, more=(ALL,))
+def console(run_report: Report, diagnosis: Diagnosis) -> None:
+    printed(print_report, run_report, diagnosis, details=(ALL,))
 
 
-def narrow(known: Report, diagnosis: Diagnosis) -> None:
-    printed(print_report, known, diagnosis, more=(), width=60)
+def narrow(run_report: Report, diagnosis: Diagnosis) -> None:
+    printed(print_report, run_report, diagnosis, details=(), width=60)
 
 
-def change(known: Report, diagnosis: Diagnosis) -> None:
-    """Compared with itself."""
-    printed(print_change, compare(known, known), more=True)
+def change(run_report: Report, diagnosis: Diagnosis) -> None:
+    """Prints the comparison of a report with itself."""
+    printed(print_change, compare(run_report, run_report), details=True)
 
 
-def ticket(known: Report, diagnosis: Diagnosis) -> None:
-    """As a ticket."""
-    plain(text_of("ticket", known, diagnosis))
+def ticket(run_report: Report, diagnosis: Diagnosis) -> None:
+    plain(text_of("ticket", run_report, diagnosis))
 
 
-def html(known: Report, diagnosis: Diagnosis) -> None:
-    """As a page of the tags and attributes that the example's has, and no others."""
-    text = text_of("html", known, diagnosis)
+def html(run_report: Report, diagnosis: Diagnosis) -> None:
+    """Checks a page: it has the tags and attributes of the example's page, and no others."""
+    text = text_of("html", run_report, diagnosis)
     plain(text)
-    found = markup(text)
-    assert found <= usual(), found - usual()
+    names = markup(text)
+    assert names <= usual(), names - usual()
 
 
-def answer(known: Report, diagnosis: Diagnosis, form: str) -> str:
-    """What the gate says in a format."""
-    text = check_runs.rendered(judge(known, diagnosis), form)
+def answer(run_report: Report, diagnosis: Diagnosis, form: str) -> str:
+    """Returns the gate's verdict in a format."""
+    text = check_runs.rendered(judge(run_report, diagnosis), form)
     if form != "junit":
         plain(text)
     return text
 
 
-def junit(known: Report, diagnosis: Diagnosis) -> None:
-    ET.fromstring(answer(known, diagnosis, "junit"))
+def junit(run_report: Report, diagnosis: Diagnosis) -> None:
+    ET.fromstring(answer(run_report, diagnosis, "junit"))
 
 
-def nagios(known: Report, diagnosis: Diagnosis) -> None:
-    """Figures stand behind one bar."""
-    text = answer(known, diagnosis, "nagios")
+def nagios(run_report: Report, diagnosis: Diagnosis) -> None:
+    """Checks that the figures stand behind one bar."""
+    text = answer(run_report, diagnosis, "nagios")
     assert text.count("|") <= 1, text
 
 
-def metrics(known: Report, diagnosis: Diagnosis) -> None:
-    list(text_string_to_metric_families(answer(known, diagnosis, "openmetrics")))
+def metrics(run_report: Report, diagnosis: Diagnosis) -> None:
+    list(text_string_to_metric_families(answer(run_report, diagnosis, "openmetrics")))
 
 
-def github(known: Report, diagnosis: Diagnosis) -> None:
-    """Commands of ours alone."""
-    for line in answer(known, diagnosis, "github").splitlines():
+def github(run_report: Report, diagnosis: Diagnosis) -> None:
+    """Checks that no text becomes a command of the runner."""
+    for line in answer(run_report, diagnosis, "github").splitlines():
         assert not line.startswith("::") or line.startswith(COMMANDS), line
-    plain(github_summary(judge(known, diagnosis)))
+    plain(github_summary(judge(run_report, diagnosis)))
 
 
-def words(known: Report, diagnosis: Diagnosis) -> None:
-    """In words, and as JSON."""
-    answer(known, diagnosis, "text")
-    json.loads(check_runs.rendered(judge(known, diagnosis), "json"))
+def words(run_report: Report, diagnosis: Diagnosis) -> None:
+    """Renders the verdict in words and as JSON."""
+    answer(run_report, diagnosis, "text")
+    json.loads(check_runs.rendered(judge(run_report, diagnosis), "json"))
 
 
-def redacted(known: Report, diagnosis: Diagnosis) -> None:
-    """Without names: it can be shown again, or is refused in one line."""
+def redacted(run_report: Report, diagnosis: Diagnosis) -> None:
+    """Checks that a redacted report has no host's name, or is refused in one line."""
     try:
-        shown = Redaction().report(known)
+        nameless = Redaction().report(run_report)
     except ReportError as error:
         assert "\n" not in str(error)
         return
     for side in SIDES:
-        before, after = getattr(known, side), getattr(shown, side)
-        assert (before is None) == (after is None)
-        assert not before or len(before.name) < 16 or before.name not in after.name
+        host, host_shown = getattr(run_report, side), getattr(nameless, side)
+        assert (host is None) == (host_shown is None)
+        assert not host or len(host.name) < 16 or host.name not in host_shown.name
 
 
-SINKS = (
-    *(again, console, narrow, change, ticket, html),
-    *(junit, nagios, metrics, github, words, redacted),
-)
+READERS = again, console, narrow, change, ticket, html
+SINKS = *READERS, junit, nagios, metrics, github, words, redacted
 
 
 def plain(text: str) -> None:
-    """Nothing in it moves a cursor, hides or reorders; a blank may be one of any width."""
+    """Checks that no character moves a cursor, hides or reorders; blanks have any width."""
     for each in text:
         blank = each == "\n" or unicodedata.category(each) == "Zs"
         assert blank or each.isprintable(), ascii(text)
@@ -145,12 +142,12 @@ def usual() -> frozenset[str]:
 
 def markup(text: str) -> frozenset[str]:
     """Tags, and the attributes of each."""
-    found = set[str]()
+    names = set[str]()
 
     class Reader(HTMLParser):
         def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-            found.update((tag, *(f"{tag} {name}" for name, _ in attributes)))
-            found.update(f"to {to}" for name, to in attributes if name == "href" and to[:1] != "#")
+            names.update((tag, *(f"{tag} {name}" for name, _ in attributes)))
+            names.update(f"to {to}" for name, to in attributes if name == "href" and to[:1] != "#")
 
     Reader().feed(text)
-    return frozenset(found)
+    return frozenset(names)

@@ -1,4 +1,4 @@
-"""What a file server answers: to our own READs and WRITEs, and to the libraries that log in.
+"""Answers of a file server: to our own READs and WRITEs, and to the libraries that log in.
 
 The first byte chooses who reads, see KINDS; what follows are frames as they travel: four bytes of
 length, then a message. To a session each request is answered by the next of them.
@@ -37,13 +37,13 @@ SESSION, TREE, USER = 0x77, 5, 9
 PIECE_BYTES = 4096
 FRAME_LIMIT_BYTES = 128 * 1024
 TICK_SECONDS = 0.1
-"""How long a server waits for the next request before it says something unasked."""
+"""Time that a server waits for the next request before it says something unasked."""
 MOST_FRAMES = 64
 RING = payload.ring(b"ring")
 
 
 def one_input(data: bytes) -> None:
-    """Broken, Refused or Unavailable, in one line; or an answer."""
+    """Ends with an answer, or Broken, Refused or Unavailable in one line."""
     if data:
         try:
             KINDS[data[0] % len(KINDS)](data[1:])
@@ -56,9 +56,9 @@ def one_input(data: bytes) -> None:
 
 
 def parsers(data: bytes) -> None:
-    """Whatever takes a message or a body apart by itself."""
-    for found in facts.interfaces(data):
-        assert found.rate_bytes_per_second >= 0
+    """Gives the data to every parser that takes a message or a body by itself."""
+    for interface in facts.interfaces(data):
+        assert interface.rate_bytes_per_second >= 0
     for dialect in DIALECTS:
         parse = offered.parse_1 if dialect == "smb1" else lambda m: offered.parse(m, dialect)  # noqa: B023
         assert parse(data) is None or parse(data).startswith("signing")
@@ -88,13 +88,13 @@ def spoken(stream: bytes) -> Iterator[Wire]:
 
 
 def frames(stream: bytes) -> list[bytes]:
-    """The messages in it; the last may be shorter than it says."""
-    found = []
-    while len(stream) > 4 and len(found) < MOST_FRAMES:
+    """Returns the messages of a stream; the last may be shorter than its length."""
+    messages = []
+    while len(stream) > 4 and len(messages) < MOST_FRAMES:
         size = int.from_bytes(stream[1:4], "big")
-        found.append(stream[4 : 4 + size])
+        messages.append(stream[4 : 4 + size])
         stream = stream[4 + size :]
-    return found
+    return messages
 
 
 def framed(messages: list[bytes]) -> bytes:
@@ -102,7 +102,7 @@ def framed(messages: list[bytes]) -> bytes:
 
 
 def signed(message: bytes) -> bytes:
-    """As a server signs that has the key and means no good."""
+    """Signs a message as a hostile server does that has the key."""
     if len(message) < 64:
         return message
     flags = struct.pack("<I", int.from_bytes(message[16:20], "little") | 8)
@@ -134,13 +134,13 @@ def plain2(data: bytes) -> None:
 
 
 def signed2(data: bytes) -> None:
-    """The same signed."""
+    """SMB2 and SMB3, signed."""
     with spoken(framed(list(map(signed, frames(data))))) as wire:
         worked(Pipe2(link2(wire, sign=True)))
 
 
 def sealed2(cipher: str) -> Callable[[bytes], None]:
-    """The same encrypted."""
+    """SMB3, encrypted with the cipher."""
 
     def consume(data: bytes) -> None:
         theirs = Sealer(cipher, KEY, KEY, SESSION)
@@ -158,23 +158,23 @@ def plain1(data: bytes, signer: Md5 | None = None) -> None:
 
 
 def signed1(data: bytes) -> None:
-    """The same signed."""
+    """SMB1, signed."""
     messages = frames(data)
-    for at, message in enumerate(messages):
+    for index, message in enumerate(messages):
         if len(message) >= 32:
             flags2 = int.from_bytes(message[10:12], "little") | 4
             head = message[:10] + struct.pack("<H", flags2) + message[12:14]
-            bare = head + struct.pack("<q", 2 * at + 1) + message[22:]
-            signature = Md5(KEY).sign(2 * at + 1, True, bare)
-            messages[at] = bare[:14] + signature + bare[22:]
+            bare = head + struct.pack("<q", 2 * index + 1) + message[22:]
+            signature = Md5(KEY).sign(2 * index + 1, True, bare)
+            messages[index] = bare[:14] + signature + bare[22:]
     plain1(framed(messages), Md5(KEY))
 
 
 def worked(pipe: Pipe) -> None:
-    """All that a stage asks on a pipe, until the stream ends."""
+    """Sends every kind of a stage's requests, until the stream ends."""
     views = [memoryview(bytearray(PIECE_BYTES)) for _ in range(3)]
-    for at, view in enumerate(views):
-        pipe.read(at * PIECE_BYTES, view)
+    for index, view in enumerate(views):
+        pipe.read(index * PIECE_BYTES, view)
     pipe.write(0, RING[:PIECE_BYTES])
     pipe.flush()
     pipe.echo()
@@ -192,7 +192,7 @@ def worked(pipe: Pipe) -> None:
     request, depth = pipe.prepare("read", PIECE_BYTES, 2)
     for _ in Load(pipe, "read", 4 * request, RING).turning(request, depth, lambda sent: sent < 6):
         pass
-    deque(transfer.fetch(pipe, iter([(0, 100)]), request, depth, lambda at, part: None), 0)
+    deque(transfer.fetch(pipe, iter([(0, 100)]), request, depth, lambda index, part: None), 0)
     SmallFiles(pipe, "small", 100, RING).make(2, time.monotonic() + 1)
 
 
@@ -218,16 +218,16 @@ class Answering(threading.Thread):
 
 
 def answering(message: bytes, request: bytes) -> bytes:
-    """The message with the number of what was asked."""
-    for mark, at, end in ((b"\xfeSMB", 24, 32), (b"\xffSMB", 30, 32)):
+    """Returns the message with the number of the request."""
+    for mark, start, end in ((b"\xfeSMB", 24, 32), (b"\xffSMB", 30, 32)):
         if message[:4] == mark and request[:4] == mark:
-            return message[:at] + request[at:end] + message[end:]
+            return message[:start] + request[start:end] + message[end:]
     return message
 
 
 @contextlib.contextmanager
 def answered_by(stream: bytes) -> Iterator[None]:
-    """Both libraries' connections lead to that server; only one is made at a time."""
+    """Leads both libraries' connections to an Answering server; one at a time."""
     threads = []
 
     def connect(peer: Endpoint) -> socket.socket:
@@ -276,7 +276,7 @@ def visited(session: Session) -> None:
     session.names("other")
     file = session.create_file("run\\file")
     with session.pipe(file) as pipe:
-        deque(transfer.fetch(pipe, iter([(0, 100)]), 100, 1, lambda at, part: None), 0)
+        deque(transfer.fetch(pipe, iter([(0, 100)]), 100, 1, lambda offset, part: None), 0)
     session.close(file)
     session.close(session.open_file("other\\a", write=False))
 

@@ -1,4 +1,4 @@
-"""What was hard to read once is read: every input of every corpus, see run.py."""
+"""Every input of every corpus, hard to read once, is read; see run.py."""
 
 from __future__ import annotations
 
