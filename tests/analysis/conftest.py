@@ -34,7 +34,7 @@ RUN_SECONDS = 4.0
 
 def usage(**changes: Any) -> Usage:
     """A host of two cores that is mostly idle."""
-    told: dict[str, Any] = {
+    load: dict[str, Any] = {
         "wall_seconds": RUN_SECONDS,
         "core_busy_ratios": (0.12, 0.08),
         "softirq_ratio": 0.01,
@@ -46,11 +46,11 @@ def usage(**changes: Any) -> Usage:
         "memory_used_bytes": 1200 << 20,
         "memory_dirty_bytes": 12 << 20,
     }
-    told.update(changes)
-    busy_seconds = sum(told["core_busy_ratios"]) * told["wall_seconds"]
-    told.setdefault("copy_cpu_seconds", max(0.0, 0.9 * busy_seconds - told["other_cpu_seconds"]))
-    told.setdefault("busiest_core_ratio", max(told["core_busy_ratios"], default=0.0))
-    return typed.record(Usage, {**told, "core_busy_ratios": [*told["core_busy_ratios"]]}, "usage")
+    load.update(changes)
+    busy_seconds = sum(load["core_busy_ratios"]) * load["wall_seconds"]
+    load.setdefault("copy_cpu_seconds", max(0.0, 0.9 * busy_seconds - load["other_cpu_seconds"]))
+    load.setdefault("busiest_core_ratio", max(load["core_busy_ratios"], default=0.0))
+    return typed.record(Usage, {**load, "core_busy_ratios": [*load["core_busy_ratios"]]}, "usage")
 
 
 def host(side: str, **changes: Any) -> HostFacts:
@@ -91,13 +91,13 @@ def host(side: str, **changes: Any) -> HostFacts:
     )
 
 
-def measured(rates: tuple[float, ...], own: Usage, other: Usage | None, details: Any) -> Measured:
+def measured(rates: tuple[float, ...], load: Usage, peer: Usage | None, details: Any) -> Measured:
     """Runs of the planted rates, in bytes per second."""
     runs = tuple(
-        tuple(Sample(RUN_SECONDS * at / 4, int(rate * RUN_SECONDS * at / 4)) for at in range(5))
+        tuple(Sample(RUN_SECONDS * n / 4, int(rate * RUN_SECONDS * n / 4)) for n in range(5))
         for rate in rates
     )
-    return Measured(runs, own, other, details)
+    return Measured(runs, load, peer, details)
 
 
 class World:
@@ -133,9 +133,9 @@ class World:
         other = "server" if initiator == "client" else "client"
         if not self.agent or stage in ("disk", "loopback"):
             usages[other] = None
-        own = usages[initiator]
-        assert own is not None
-        return self.put(stage, initiator, setting, measured(rates, own, usages[other], details))
+        load = usages[initiator]
+        assert load is not None
+        return self.put(stage, initiator, setting, measured(rates, load, usages[other], details))
 
     def put(self, stage: str, initiator: str, setting: dict[str, Any], outcome: Outcome) -> int:
         """A step with an outcome of one's own; returns its index."""
@@ -166,7 +166,6 @@ class World:
         return self.add("tcp", "client", setting, rate, details, **loads)
 
     def change_interface(self, side: str, **facts: Any) -> None:
-        """Has a host's interface tell these facts."""
         host = getattr(self, side)
         setattr(self, side, replace(host, interface=replace(host.interface, **facts)))
 
@@ -190,7 +189,6 @@ class World:
         proven: bool = True,
         **loads: Any,
     ) -> int:
-        """A disk alone."""
         setting = {"side": side, "verb": verb, "cache": cache, "folder": "/srv"}
         proof = {"side": side, "requested": cache, "proven": proven, "cached_ratio_before": 0.0}
         details = {"cache": proof, "fio_version": "3.33"} if verb == "read" else {}
@@ -225,7 +223,7 @@ class World:
             self.add("smb-copy", initiator, {**setting, "end": "memory"}, memory, {}, **loads)
         cache = name.rsplit(".", 1)[-1]
         sender = "client" if "push" in name else "server"
-        told = {
+        fields = {
             "cache": {
                 "side": sender,
                 "requested": cache,
@@ -235,7 +233,7 @@ class World:
             "hash_ok": True,
             **(details or {}),
         }
-        return self.add("smb-copy", initiator, {**setting, "end": "folder"}, rate, told, **loads)
+        return self.add("smb-copy", initiator, {**setting, "end": "folder"}, rate, fields, **loads)
 
     def matrix(
         self,
@@ -246,7 +244,7 @@ class World:
         details: dict[str, Any] | None = None,
     ) -> int:
         """Request sizes and depths with their rates in MB/s; fit: ceiling in MB/s, seconds."""
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "cells": [
                 {
                     "request_bytes": size,
@@ -264,17 +262,16 @@ class World:
         }
         if fit is not None:
             ceiling, trip = fit
-            told["fit"] = {
+            fields["fit"] = {
                 "ceiling_bytes_per_second": ceiling and ceiling * MB,
                 "rtt_seconds": trip,
                 "worst_residual_ratio": 0.1,
             }
         setting = {"verb": verb, "dialect": "3.1.1", "size_bytes": 64 << 20, "security": ""}
-        told.update(details or {})
-        return self.add("smb-matrix", "client", setting, max(cells.values()), told)
+        fields.update(details or {})
+        return self.add("smb-matrix", "client", setting, max(cells.values()), fields)
 
     def tax(self, verb: str, security: str, rate: Any, **loads: Any) -> int:
-        """The copy to or from memory with that security."""
         self._widen(rate)
         setting = {"verb": verb, "dialect": "3.1.1", "security": security, "size_bytes": 64 << 20}
         details = {
@@ -308,39 +305,36 @@ class World:
         return self.add("small-files", "client", setting, rate, details, **loads)
 
     def native(
-        self, name: str, rate: Any, options: str = "rw,vers=3.1.1,cache=strict", **more: Any
+        self, name: str, rate: Any, options: str = "rw,vers=3.1.1,cache=strict", **extra: Any
     ) -> int:
         """The system's own copy through a mount."""
         setting = {"copy": name, "folder": "/home/ann/media", "target_folder": "/mnt/nas"}
         cache = name.rsplit(".", 1)[-1]
-        mount = {"filesystem": more.pop("filesystem", "cifs"), "options": options}
+        mount = {"filesystem": extra.pop("filesystem", "cifs"), "options": options}
         details = {
             "program": "cp",
-            "command": more.pop("command", False),
+            "command": extra.pop("command", False),
             "cache": {
                 "side": "client" if "push" in name else "server",
                 "requested": cache,
-                "proven": more.pop("proven", True),
+                "proven": extra.pop("proven", True),
                 "cached_ratio_before": 1.0 if cache == "cached" else 0.0,
             },
             "mount": mount,
-            "hash_ok": more.pop("hash_ok", True),
+            "hash_ok": extra.pop("hash_ok", True),
         }
-        return self.add("native-copy", "client", setting, rate, details, **more)
+        return self.add("native-copy", "client", setting, rate, details, **extra)
 
     def skip(self, name: str, reason: str, dialect: str = "3.1.1") -> int:
-        """A copy that cannot be made."""
         setting = {"copy": name, "dialect": dialect, "end": "folder"}
         return self.put("smb-copy", "client", setting, Skipped(reason))
 
     def fail(self, name: str, error: str) -> int:
-        """A copy that broke off."""
         setting = {"copy": name, "dialect": "3.1.1", "end": "folder"}
         samples = (Sample(0.0, 0), Sample(1.5, 30_000_000))
         return self.put("smb-copy", "client", setting, Failed(error, samples))
 
     def forget(self, stage: str | None = None, **setting: Any) -> None:
-        """Drops the steps of a stage, of a setting, or of both."""
         self.entries = [
             (step, outcome)
             for step, outcome in self.entries
@@ -349,14 +343,12 @@ class World:
         ]
 
     def diagnosed(self, copy: int | str = 0) -> CopyDiagnosis:
-        """What is said of a copy, by its place or its name."""
-        found = diagnose(self.report()).copies
+        copies = diagnose(self.report()).copies
         if isinstance(copy, int):
-            return found[copy]
-        return next(each for each in found if each.copy == copy)
+            return copies[copy]
+        return next(each for each in copies if each.copy == copy)
 
-    def named(self, copy: int | str = 0) -> Named:
-        """What a copy's verdict names."""
+    def verdict_key(self, copy: int | str = 0) -> Named:
         return self.diagnosed(copy).verdict.key
 
     def ceilings(self, copy: int | str = 0) -> list[Named]:
@@ -364,8 +356,7 @@ class World:
         return [each.key for each in self.diagnosed(copy).ceilings]
 
     def report(self, **changes: Any) -> Report:
-        """The run as a report."""
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "status": self.status,
             "tool": {"version": "0.1.0", "python": "3.11.2", "fio": "3.33"},
             "started": "2026-11-20T23:45:00+00:00",
@@ -377,13 +368,13 @@ class World:
             "entries": tuple(self.entries),
             "notes": (),
         }
-        told.update(changes)
-        return Report(**told)
+        fields.update(changes)
+        return Report(**fields)
 
 
 def seen_sockets(**changes: Any) -> dict[str, Any]:
     """A connection over 16 ms and 100 Mbit/s that fills the link, as both its ends saw it."""
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "by": "network",
         "congestion_control": "cubic",
         "sender_seen": True,
@@ -416,8 +407,8 @@ def seen_sockets(**changes: Any) -> dict[str, Any]:
         "receive_buffer_bytes": 5_232_871,
         "process": "smbd",
     }
-    told.update(changes)
-    return {name: value for name, value in told.items() if value is not None}
+    fields.update(changes)
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 @pytest.fixture(name="usage")
@@ -445,7 +436,7 @@ def pulled(empty_world: Callable[..., World]) -> Callable[..., World]:
     Its link and its disk are far from 70 MB/s unless they are told; None: nobody measured it.
     """
 
-    def made(
+    def make_world(
         rate: Any, *, link: Any = 117.6, disk: Any = 500, agent: bool = True, **copy: Any
     ) -> World:
         world = empty_world(agent)
@@ -456,22 +447,22 @@ def pulled(empty_world: Callable[..., World]) -> Callable[..., World]:
         world.copy("pull.cached", rate, **copy)
         return world
 
-    return made
+    return make_world
 
 
 @pytest.fixture
 def world() -> World:
     """Two hosts on a gigabit link with disks that are faster; no copy yet."""
-    made = World()
-    made.loopback("client", 2100)
-    made.loopback("server", 1700)
-    made.tcp("push", 117.6)
-    made.tcp("pull", 117.5)
-    made.disk("client", "read", (1480, 1500, 1510))
-    made.disk("client", "write", (890, 900, 915))
-    made.disk("server", "read", (205, 210, 214))
-    made.disk("server", "write", (185, 190, 193))
-    return made
+    lan = World()
+    lan.loopback("client", 2100)
+    lan.loopback("server", 1700)
+    lan.tcp("push", 117.6)
+    lan.tcp("pull", 117.5)
+    lan.disk("client", "read", (1480, 1500, 1510))
+    lan.disk("client", "write", (890, 900, 915))
+    lan.disk("server", "read", (205, 210, 214))
+    lan.disk("server", "write", (185, 190, 193))
+    return lan
 
 
 @pytest.fixture
@@ -482,13 +473,13 @@ def between(empty_world: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def make(
-        one: Any = 117.6, several: Any = None, disk: Any = 400, limits: Any = None, **more: Any
+        one: Any = 117.6, several: Any = None, disk: Any = 400, limits: Any = None, **extra: Any
     ) -> Any:
         world = empty_world()
         for verb in ("pull", "push"):
             world.tcp(verb, one, limits=limits)
             if several is not None:
-                world.tcp(verb, several, streams=4, limits=more.get("limits_of_several"))
+                world.tcp(verb, several, streams=4, limits=extra.get("limits_of_several"))
         for side in ("client", "server"):
             for verb in ("read", "write"):
                 world.disk(side, verb, disk)
@@ -498,24 +489,22 @@ def between(empty_world: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @pytest.fixture
-def told() -> Callable[[str], Report]:
-    """Makes the report of an observations file with these tables."""
+def supply() -> Callable[[str], Report]:
     head = f'schema = "{SCHEMA}"\ntitle = "A ticket"\ndate = "2026-11-20"\n'
     return lambda text: report_of(loads((head + text).encode()))
 
 
 def level(ceiling: Ceiling) -> str:
-    """A ceiling with its rate, and what it is from."""
     rate = rate_text(ceiling.bytes_per_second)
     steps = " ".join(map(str, ceiling.steps))
     return f"{ceiling.words} {rate} {ceiling.standing} [{steps}]"
 
 
-def rung(after: Rung) -> str:
-    """What comes after the cap, and the low, middle and high rate that are expected by then."""
-    band, rate = after.predicted_bytes_per_second, rate_text(after.ceiling_bytes_per_second)
+def rung(limit: Rung) -> str:
+    """Returns what limits next, and the low, middle and high rate that are expected by then."""
+    band, rate = limit.predicted_bytes_per_second, rate_text(limit.ceiling_bytes_per_second)
     rates = (band.low, band.median, band.high) if band else ()
-    return f"{after.words} {rate} ({', '.join(map(rate_text, rates))})"
+    return f"{limit.words} {rate} ({', '.join(map(rate_text, rates))})"
 
 
 @pytest.fixture
@@ -527,8 +516,8 @@ def says(golden: Callable[[str], None]) -> Callable[..., None]:
     def noted(world: Any, *expected: str, **target: Any) -> None:
         report = world if isinstance(world, Report) else world.report()
         report.target.update(target)
-        found = diagnose(report).copies
-        for each in found:
+        copies = diagnose(report).copies
+        for each in copies:
             verdict = each.verdict
             golden(f"{verdict.words} {verdict.confidence} {verdict.detail}".rstrip())
             golden(f"  {each.verdict.sentence}")
@@ -538,6 +527,6 @@ def says(golden: Callable[[str], None]) -> Callable[..., None]:
             for line in (*each.evidence, *each.advice):
                 if "% likely: " not in line:  # these figures have their own test
                     golden(f"  - {line}")
-        assert tuple(each.verdict.words for each in found[: len(expected)]) == expected
+        assert tuple(each.verdict.words for each in copies[: len(expected)]) == expected
 
     return noted

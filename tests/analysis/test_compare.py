@@ -12,12 +12,11 @@ IDLE = {"core_busy_ratios": (0.02, 0.02), "busiest_process_ratio": 0.01}
 
 
 @pytest.fixture
-def before(empty_world):
-    """A server's disk of 25 on a gigabit link, and the copy from RAM."""
-    return made(empty_world, 25, (23.5, 23.6, 23.8))
+def earlier(empty_world):
+    return build(empty_world, 25, (23.5, 23.6, 23.8))
 
 
-def made(empty_world, disk, rate, link=117.6, write=900, cached=(113, 114, 115)):
+def build(empty_world, disk, rate, link=117.6, write=900, cached=(113, 114, 115)):
     world = empty_world()
     world.busy = {"client": dict(IDLE), "server": dict(IDLE)}
     world.tcp("pull", link)
@@ -32,44 +31,44 @@ def made(empty_world, disk, rate, link=117.6, write=900, cached=(113, 114, 115))
 def says(golden):
     """Keeps what changed from one world to another, a line a copy, a stage and a fact."""
 
-    def kept(before, after, **changed):
-        found = to_plain(changes.compare(before.report(), after.report(**changed)))
-        for name, told in found.items():
-            for each in told if isinstance(told, list) else [told]:
+    def note(earlier, later, **changed):
+        document = to_plain(changes.compare(earlier.report(), later.report(**changed)))
+        for name, rows in document.items():
+            for each in rows if isinstance(rows, list) else [rows]:
                 golden(f"{name}: {json.dumps(each, allow_nan=False)}")
 
-    return kept
+    return note
 
 
-def test_a_lifted_cap_with_the_predicted_gain_is_right(empty_world, before, says):
-    says(before, made(empty_world, 500, (111, 112, 113)))
+def test_a_lifted_cap_with_the_predicted_gain_is_right(empty_world, earlier, says):
+    says(earlier, build(empty_world, 500, (111, 112, 113)))
 
 
-def test_a_gain_that_stays_below_names_what_holds_it_instead(empty_world, before, says):
-    says(before, made(empty_world, 500, (58, 59, 60), write=62, cached=(58, 59, 60)))
+def test_a_gain_that_stays_below_names_what_holds_it_instead(empty_world, earlier, says):
+    says(earlier, build(empty_world, 500, (58, 59, 60), write=62, cached=(58, 59, 60)))
 
 
-def test_a_gain_above_the_prediction_is_said_so(empty_world, before, says):
-    says(before, made(empty_world, 500, (255, 260, 262), link=290, cached=(270, 275, 280)))
+def test_a_gain_above_the_prediction_is_said_so(empty_world, earlier, says):
+    says(earlier, build(empty_world, 500, (255, 260, 262), link=290, cached=(270, 275, 280)))
 
 
-def test_a_ceiling_that_rose_is_held_against_its_own_rise(empty_world, before, says):
-    says(before, made(empty_world, 50, (46.9, 47, 47.2)))
+def test_a_ceiling_that_rose_is_held_against_its_own_rise(empty_world, earlier, says):
+    says(earlier, build(empty_world, 50, (46.9, 47, 47.2)))
 
 
-def test_the_same_run_again_is_in_the_noise_and_nothing_was_lifted(empty_world, before, says):
-    says(before, made(empty_world, 25.2, (23.4, 23.7, 23.9)))
+def test_the_same_run_again_is_in_the_noise_and_nothing_was_lifted(empty_world, earlier, says):
+    says(earlier, build(empty_world, 25.2, (23.4, 23.7, 23.9)))
 
 
-def test_a_new_cap_in_front_of_the_old_one_lifts_nothing(empty_world, before, says):
-    says(before, made(empty_world, 25, (10.9, 11, 11.1), link=11.77, cached=(11.2, 11.3, 11.4)))
+def test_a_new_cap_in_front_of_the_old_one_lifts_nothing(empty_world, earlier, says):
+    says(earlier, build(empty_world, 25, (10.9, 11, 11.1), link=11.77, cached=(11.2, 11.3, 11.4)))
 
 
-def test_a_cap_that_is_not_measured_any_more_may_be_gone(empty_world, before, says):
-    after = empty_world(agent=False)
-    after.tcp("pull", 117.6)
-    after.copy("pull.uncached", (110, 112, 113))
-    says(before, after)
+def test_a_cap_that_is_not_measured_any_more_may_be_gone(empty_world, earlier, says):
+    later = empty_world(agent=False)
+    later.tcp("pull", 117.6)
+    later.copy("pull.uncached", (110, 112, 113))
+    says(earlier, later)
 
 
 def test_what_could_not_be_predicted_is_not_judged(empty_world, says):
@@ -81,8 +80,8 @@ def test_what_could_not_be_predicted_is_not_judged(empty_world, says):
     says(first, second)
 
 
-def test_where_no_cap_is_found_none_was_lifted(empty_world, before, says):
-    says(before, made(empty_world, 500, (58, 59, 60)))
+def test_where_no_cap_is_found_none_was_lifted(empty_world, earlier, says):
+    says(earlier, build(empty_world, 500, (58, 59, 60)))
 
 
 @pytest.mark.parametrize("good", [(True, False), (False, True), (False, False)])
@@ -105,36 +104,36 @@ def test_a_copy_in_another_dialect_is_the_same_copy(empty_world, says):
     says(first, second)
 
 
-def test_copies_of_one_report_alone_are_listed(empty_world, before, says):
-    after = empty_world()
-    after.copy("pull.cached", 114)
-    after.copy("push.cached", 114)
-    says(before, after)
+def test_copies_of_one_report_alone_are_listed(empty_world, earlier, says):
+    later = empty_world()
+    later.copy("pull.cached", 114)
+    later.copy("push.cached", 114)
+    says(earlier, later)
 
 
-def test_reports_that_share_no_copy_say_so(empty_world, before, says):
-    says(before, empty_world())
+def test_reports_that_share_no_copy_say_so(empty_world, earlier, says):
+    says(earlier, empty_world())
 
 
-def test_stages_are_paired_by_what_they_measure(empty_world, before, says):
-    after = made(empty_world, 500, (111, 112, 113))
-    after.loopback("client", 2000)
-    says(before, after)
+def test_stages_are_paired_by_what_they_measure(empty_world, earlier, says):
+    later = build(empty_world, 500, (111, 112, 113))
+    later.loopback("client", 2000)
+    says(earlier, later)
 
 
-def test_facts_that_are_others_now_are_listed(empty_world, before, says):
-    after = made(empty_world, 500, (111, 112, 113))
-    faster = replace(after.server.interface, rate_bits_per_second=10**10)
-    after.server = replace(after.server, interface=faster, folder=None, system="Linux 6.8")
-    says(before, after, target={"share": "//nas/media", "dialect": "3.0", "signing": None})
+def test_facts_that_are_others_now_are_listed(empty_world, earlier, says):
+    later = build(empty_world, 500, (111, 112, 113))
+    faster = replace(later.server.interface, rate_bits_per_second=10**10)
+    later.server = replace(later.server, interface=faster, folder=None, system="Linux 6.8")
+    says(earlier, later, target={"share": "//nas/media", "dialect": "3.0", "signing": None})
 
 
-def test_of_a_host_that_was_not_seen_the_name_stands_for_all(empty_world, before, says):
-    says(before, empty_world(agent=False))
+def test_of_a_host_that_was_not_seen_the_name_stands_for_all(empty_world, earlier, says):
+    says(earlier, empty_world(agent=False))
 
 
-def test_the_summary_is_of_a_copy_that_both_have(empty_world, before, says):
-    after = empty_world()
-    after.skip("pull.uncached", "needs an agent")
-    after.copy("pull.cached", 114)
-    says(before, after)
+def test_the_summary_is_of_a_copy_that_both_have(empty_world, earlier, says):
+    later = empty_world()
+    later.skip("pull.uncached", "needs an agent")
+    later.copy("pull.cached", 114)
+    says(earlier, later)

@@ -17,12 +17,12 @@ def rate(x, outer, inner):
 def planted(outer, inner, count=9, noise=0.0, seed=1, weak=None):
     chance = random.Random(seed)
     zones = []
-    for at in range(count):
-        level = rate((at + 0.5) / count, outer, inner) * MB
+    for n in range(count):
+        level = rate((n + 0.5) / count, outer, inner) * MB
         level *= 1 + noise * chance.uniform(-1, 1)
-        level *= (weak or {}).get(at, 1.0)
-        about = (1 - max(noise, 0.005)) * level, (1 + max(noise, 0.005)) * level
-        zones.append(Zone(at / count, (at + 1) / count, level, *about))
+        level *= (weak or {}).get(n, 1.0)
+        bounds = (1 - max(noise, 0.005)) * level, (1 + max(noise, 0.005)) * level
+        zones.append(Zone(n / count, (n + 1) / count, level, *bounds))
     return zones
 
 
@@ -69,9 +69,9 @@ def test_a_weak_zone_of_a_flat_device_is_weak():
 
 def test_a_span_takes_the_time_of_its_bytes():
     curve = fitted(planted(180, 92))
-    many = [curve.rate_at((at + 0.5) / 1000) for at in range(1000)]
-    whole = len(many) / sum(1 / each for each in many)
-    assert curve.rate_over(0.0, 1.0) == pytest.approx(whole, rel=1e-4)
+    many = [curve.rate_at((n + 0.5) / 1000) for n in range(1000)]
+    mean = len(many) / sum(1 / each for each in many)
+    assert curve.rate_over(0.0, 1.0) == pytest.approx(mean, rel=1e-4)
     assert curve.rate_over(0.3, 0.3) == pytest.approx(curve.rate_at(0.3))
 
 
@@ -91,8 +91,8 @@ def test_two_zones_lie_on_every_curve():
 def test_zones_that_lie_on_no_curve_have_none():
     levels = (500, 90, 400, 60, 300, 510, 80, 420, 100)
     zones = [
-        Zone(at / 9, (at + 1) / 9, level * MB, level * MB, level * MB)
-        for at, level in enumerate(levels)
+        Zone(n / 9, (n + 1) / 9, level * MB, level * MB, level * MB)
+        for n, level in enumerate(levels)
     ]
     assert fitted(zones) is None
 
@@ -119,5 +119,5 @@ def test_zones_that_agree_at_one_place_alone_are_no_curve():
     """Twelve looks at one place agree, and no two of the others with anything."""
     same = [Zone(0.5, 0.6, 100 * MB, 99 * MB, 101 * MB)] * 12
     levels = {0.02: 128, 0.26: 258, 0.34: 65, 0.41: 267, 0.42: 184, 0.75: 131, 0.79: 383}
-    odd = [Zone(at, at + 0.04, rate * MB, rate * MB, rate * MB) for at, rate in levels.items()]
+    odd = [Zone(x, x + 0.04, rate * MB, rate * MB, rate * MB) for x, rate in levels.items()]
     assert fitted([*odd[:5], *same, *odd[5:]]) is None

@@ -35,24 +35,24 @@ def ceiling(words: Any, rate: float) -> Ceiling:
     return Ceiling(component, side, cause, rate, rate, rate, (0,), "measured")
 
 
-def copy(verdict: Any, confidence: float, *ceilings: Ceiling, **more: Any) -> CopyDiagnosis:
+def copy(verdict: Any, confidence: float, *ceilings: Ceiling, **extra: Any) -> CopyDiagnosis:
     component, side, cause = verdict or ("unknown", None, "inconclusive")
-    named = Verdict(component, side, cause, confidence, None, "said")
-    told = {"copy": "pull.uncached", "initiator": "client", "dialect": "3.1.1", **more}
-    rate = told.pop("bytes_per_second", RATE)
-    return CopyDiagnosis(bytes_per_second=rate, verdict=named, ceilings=ceilings, **told)
+    cap = Verdict(component, side, cause, confidence, None, "said")
+    fields = {"copy": "pull.uncached", "initiator": "client", "dialect": "3.1.1", **extra}
+    rate = fields.pop("bytes_per_second", RATE)
+    return CopyDiagnosis(bytes_per_second=rate, verdict=cap, ceilings=ceilings, **fields)
 
 
 def report(*rates: float, **details: Any) -> Report:
     setting = {"copy": "pull.uncached", "dialect": "3.1.1", "end": "folder"}
     runs = tuple((Sample(0.0, 0), Sample(1.0, int(rate))) for rate in rates)
-    made = Measured(runs, IDLE, None, details)
-    steps = ((Step("smb-copy", setting, "client"), made),) if rates else ()
+    outcome = Measured(runs, IDLE, None, details)
+    steps = ((Step("smb-copy", setting, "client"), outcome),) if rates else ()
     return Report("partial", {}, "", 1.0, {}, None, None, steps)
 
 
-def found(*copies: CopyDiagnosis, told: Report | None = None) -> tuple[Doubt, ...]:
-    return doubts(told or report(RATE), Diagnosis(None, copies, ""), ("3.1.1",))
+def judge(*copies: CopyDiagnosis, base: Report | None = None) -> tuple[Doubt, ...]:
+    return doubts(base or report(RATE), Diagnosis(None, copies, ""), ("3.1.1",))
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def found(*copies: CopyDiagnosis, told: Report | None = None) -> tuple[Doubt, ..
     [(0.8, True, True), (0.7, True, False), (0.6, False, True), (0.5, False, False)],
 )
 def test_a_cap_that_is_sure_is_a_clear_case(sure: float, time: bool, clear: bool) -> None:
-    """Where the copy has no times of its own, the limits beside it are all that there is."""
+    """A copy without times of its own has only the limits beside it."""
     shares = DISK_THEN_LINK if time else ()
-    assert (found(copy(READ, sure, ceiling(READ, RATE), time=shares)) == ()) is clear
+    assert (judge(copy(READ, sure, ceiling(READ, RATE), time=shares)) == ()) is clear
 
 
 @pytest.mark.parametrize(
@@ -71,12 +71,12 @@ def test_a_cap_that_is_sure_is_a_clear_case(sure: float, time: bool, clear: bool
 def test_copies_that_are_not_the_clients_own_of_this_dialect_or_were_not_made_are_no_doubt(
     other: dict[str, Any],
 ) -> None:
-    assert found(copy(None, 0.0, **other)) == ()
+    assert judge(copy(None, 0.0, **other)) == ()
 
 
 def test_the_two_likeliest_are_suspected_and_no_other() -> None:
     likely = tuple(Suspect(*each, p) for each, p in ((READ, 0.5), (LINK, 0.4), (CORE, 0.05)))
-    (doubt,) = found(copy(READ, 0.5, suspects=likely))
+    (doubt,) = judge(copy(READ, 0.5, suspects=likely))
     assert doubt.suspects == {("disk", "read"), ("network", "link-rate")}
     assert doubt.reason == "pull.uncached may be limited by the server's disk or the network"
     assert not doubt.unstable
@@ -89,26 +89,26 @@ def test_that_nobody_proved_a_source_cold_is_no_doubt_of_what_limits_its_copy(
     likely: float, sure: float, doubts: int
 ) -> None:
     """An ordinary account proves none: its runs went on to the end for that."""
-    told = report(RATE, cache={"side": "server", "requested": "uncached", "proven": False})
-    named = copy(LINK, sure, time=DISK_THEN_LINK, suspects=(Suspect(*LINK, likely),))
-    assert len(found(named, told=told)) == doubts
-    worth = disks_to_measure(told, Diagnosis(None, (named,), ""), ("3.1.1",))
+    base = report(RATE, cache={"side": "server", "requested": "uncached", "proven": False})
+    pull = copy(LINK, sure, time=DISK_THEN_LINK, suspects=(Suspect(*LINK, likely),))
+    assert len(judge(pull, base=base)) == doubts
+    worth = disks_to_measure(base, Diagnosis(None, (pull,), ""), ("3.1.1",))
     assert (worth is None) == bool(doubts)
 
 
 def test_where_nothing_is_named_everything_is_suspected() -> None:
-    (doubt,) = found(copy(None, 0.0, suspects=(Suspect(*LINK, 0.2),)))
+    (doubt,) = judge(copy(None, 0.0, suspects=(Suspect(*LINK, 0.2),)))
     assert doubt.suspects == frozenset()
     assert "not clear" in doubt.reason
 
 
 def test_runs_that_lie_far_apart_are_unstable() -> None:
-    (doubt,) = found(copy(None, 0.0), told=report(RATE, 0.3 * RATE, 1.1 * RATE))
+    (doubt,) = judge(copy(None, 0.0), base=report(RATE, 0.3 * RATE, 1.1 * RATE))
     assert doubt.unstable
 
 
 def test_one_run_that_lies_far_off_among_four_is_another_load_that_went() -> None:
-    (doubt,) = found(copy(None, 0.0), told=report(RATE, 0.3 * RATE, 1.1 * RATE, 1.05 * RATE))
+    (doubt,) = judge(copy(None, 0.0), base=report(RATE, 0.3 * RATE, 1.1 * RATE, 1.05 * RATE))
     assert not doubt.unstable
 
 
@@ -116,26 +116,25 @@ def speaking(*stages: str) -> dict[str, tuple[str, ...]]:
     return {each.name: each.speaks_of for each in described(stages)}
 
 
-def behind(one: CopyDiagnosis, *stages: str, told: Report | None = None) -> str | None:
-    """The stage that is made to look behind a copy's verdict."""
+def behind(one: CopyDiagnosis, *stages: str, base: Report | None = None) -> str | None:
     refines = {each.name: each.refines for each in described(stages)}
-    look = refining(told or report(RATE), Diagnosis(None, (one,), ""), ("3.1.1",), refines)
+    look = refining(base or report(RATE), Diagnosis(None, (one,), ""), ("3.1.1",), refines)
     return None if look is None else look.stage
 
 
 def test_the_look_that_speaks_of_most_doubts_comes_first() -> None:
     disk = Doubt("pull.uncached", "3.1.1", frozenset({("disk", "read")}), "a tie", False)
     core = Doubt("push.cached", "3.1.1", frozenset({("cpu", "one-core")}), "a core", False)
-    left = ("path", "disk", "smb-tax")
-    look = next_look((disk, disk, core), speaking(*left))
+    stages = ("path", "disk", "smb-tax")
+    look = next_look((disk, disk, core), speaking(*stages))
     assert look is not None and look.stage == "disk" and look.why.endswith("a tie")
-    assert getattr(next_look((core,), speaking(*left)), "stage", "") == "smb-tax"
+    assert getattr(next_look((core,), speaking(*stages)), "stage", "") == "smb-tax"
 
 
 def test_of_everything_suspected_the_first_that_is_left_is_looked_at() -> None:
     anything = Doubt("pull.cached", "3.1.1", frozenset(), "what caps it is not clear", False)
-    left = speaking("small-files", "latency", "disk")
-    assert getattr(next_look((anything,), left), "stage", "") == "latency"
+    subjects = speaking("small-files", "latency", "disk")
+    assert getattr(next_look((anything,), subjects), "stage", "") == "latency"
 
 
 def test_no_look_where_none_speaks_of_a_doubt_and_where_nothing_is_left() -> None:
@@ -167,20 +166,20 @@ def test_nothing_is_behind_a_link_nor_behind_a_cause_that_is_found(other: CopyDi
 def test_a_link_that_nobody_measured_alone_may_be_a_disk_that_a_flush_waits_for() -> None:
     guessed = copy(LINK, 0.8, Ceiling(*LINK, RATE, RATE, RATE, (0,), "inferred"))
     assert behind(guessed, "smb-tax") == "smb-tax"
-    (_, made), alone = report(RATE).entries[0], Step("tcp", {"verb": "pull"}, "client")
-    carried = replace(report(), entries=((alone, made),))
-    assert behind(guessed, "smb-tax", told=carried) is None
+    (_, outcome), tcp = report(RATE).entries[0], Step("tcp", {"verb": "pull"}, "client")
+    carried = replace(report(), entries=((tcp, outcome),))
+    assert behind(guessed, "smb-tax", base=carried) is None
 
 
 def test_a_copy_that_can_be_made_once_alone_is_no_doubt() -> None:
     """Again its source would come from the server's cache."""
-    told = report(RATE)
-    assert found(copy(READ, 0.5, ceiling(READ, RATE)), told=told)
-    ((step, made),) = told.entries
-    assert isinstance(made, Measured)
+    base = report(RATE)
+    assert judge(copy(READ, 0.5, ceiling(READ, RATE)), base=base)
+    ((step, outcome),) = base.entries
+    assert isinstance(outcome, Measured)
     details = {"cache": {"proven": False, "cold_source": "past-cache"}}
-    told = replace(told, entries=((step, replace(made, details=details)),))
-    assert found(copy(READ, 0.5, ceiling(READ, RATE)), told=told) == ()
+    base = replace(base, entries=((step, replace(outcome, details=details)),))
+    assert judge(copy(READ, 0.5, ceiling(READ, RATE)), base=base) == ()
 
 
 # -- what of the disks is worth a look alone ------------------------------------------------------
@@ -200,21 +199,21 @@ def test_the_disk_that_holds_a_copy_and_the_one_that_comes_next_are_measured() -
 
 
 def test_the_gain_of_the_headlines_copy_needs_the_disks_on_its_way() -> None:
-    alone = (TimeShare("network", "path", 1.0),)
-    made = [copy(LINK, 0.9, time=alone, copy=name) for name in ("push.cached", "pull.uncached")]
-    told = Diagnosis("pull.uncached", tuple(made), "")
-    assert disks_to_measure(report(), told, ("3.1.1",)) == {("client", "write"), ("server", "read")}
+    shares = (TimeShare("network", "path", 1.0),)
+    copies = [copy(LINK, 0.9, time=shares, copy=name) for name in ("push.cached", "pull.uncached")]
+    case = Diagnosis("pull.uncached", tuple(copies), "")
+    assert disks_to_measure(report(), case, ("3.1.1",)) == {("client", "write"), ("server", "read")}
 
 
 def test_a_pushed_file_of_the_users_is_read_here() -> None:
-    made = copy(LINK, 0.9, time=(TimeShare("network", "path", 1.0),), copy="file.push.uncached")
-    told = Diagnosis(made.copy, (made,), "")
-    assert disks_to_measure(report(), told, ("3.1.1",)) == {("client", "read"), ("server", "write")}
+    push = copy(LINK, 0.9, time=(TimeShare("network", "path", 1.0),), copy="file.push.uncached")
+    case = Diagnosis(push.copy, (push,), "")
+    assert disks_to_measure(report(), case, ("3.1.1",)) == {("client", "read"), ("server", "write")}
 
 
 def test_where_nothing_but_the_link_had_work_no_disk_is_measured() -> None:
-    alone = (TimeShare("network", "path", 0.9), TimeShare("unknown", None, 0.1))
-    assert worth(copy(LINK, 0.9, time=alone)) == frozenset()
+    shares = (TimeShare("network", "path", 0.9), TimeShare("unknown", None, 0.1))
+    assert worth(copy(LINK, 0.9, time=shares)) == frozenset()
 
 
 @pytest.mark.parametrize(

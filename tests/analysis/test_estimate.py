@@ -78,16 +78,16 @@ ENVELOPES = {
 }
 
 
-@pytest.mark.parametrize("given", ENVELOPES.values(), ids=ENVELOPES)
-def test_an_estimate(given, golden):
-    found = estimate(Envelope(**given))
-    golden(json.dumps(json.loads(estimate_json(found))))
-    for each in found.claims:
+@pytest.mark.parametrize("figures", ENVELOPES.values(), ids=ENVELOPES)
+def test_an_estimate(figures, golden):
+    forecast = estimate(Envelope(**figures))
+    golden(json.dumps(json.loads(estimate_json(forecast))))
+    for each in forecast.claims:
         golden(f"remedy: {each.remedy}")
 
 
 @pytest.mark.parametrize(
-    ("given", "summary"),
+    ("figures", "summary"),
     [
         (GIGABIT, "at most 118 MB/s, limited by the network (1 Gbit/s link)"),
         (FAR, "at most 440 kB/s, limited by the client's TCP (receive window of 64 KiB)"),
@@ -100,10 +100,10 @@ def test_an_estimate(given, golden):
     ],
     ids=["a part is unknown", "with what it is", "two near ones", "a cache too small"],
 )
-def test_the_first_line_is_the_rate_and_its_limit(given, summary):
-    found = estimate(Envelope(**given))
-    assert found.summary == f"Expected: {summary}"
-    assert found.verdict.sentence.startswith(f"{found.summary}.")
+def test_the_first_line_is_the_rate_and_its_limit(figures, summary):
+    forecast = estimate(Envelope(**figures))
+    assert forecast.summary == f"Expected: {summary}"
+    assert forecast.verdict.sentence.startswith(f"{forecast.summary}.")
 
 
 def test_of_nothing_nothing_is_expected():

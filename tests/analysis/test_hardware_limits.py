@@ -1,4 +1,4 @@
-"""What a card, a slot or a USB link cannot carry is not believed."""
+"""Rates that a card, a slot or a USB link cannot carry are not believed."""
 
 from dataclasses import replace
 
@@ -10,8 +10,8 @@ G1, G2_5, G10 = 10**9, 2_500_000_000, 10**10
 
 
 def bound(world):
-    found = hardware_limits.physical_rate(world.report())
-    return None if found is None else found.bytes_per_second
+    limit = hardware_limits.physical_rate(world.report())
+    return None if limit is None else limit.bytes_per_second
 
 
 def card(world, **facts):
@@ -43,8 +43,8 @@ def test_a_link_carries_no_more_than_its_payload_at_its_mtu(empty_world, rate, m
 def test_the_lower_of_both_ends_counts(empty_world):
     world = empty_world()
     world.change_interface("server", rate_bits_per_second=10**8)
-    found = hardware_limits.physical_rate(world.report())
-    assert found.what == "the server's 100 Mbit/s link"
+    limit = hardware_limits.physical_rate(world.report())
+    assert limit.what == "the server's 100 Mbit/s link"
 
 
 def test_a_slot_and_a_usb_link_count_where_they_carry_less(empty_world):
@@ -103,15 +103,15 @@ def test_what_a_virtual_card_or_a_radio_claims_bounds_nothing(empty_world, facts
 
 
 @pytest.mark.parametrize(
-    ("virtual", "known"),
+    ("virtual", "bounded"),
     [("kvm", False), ("docker on kvm", False), ("hypervisor", False), ("docker", True)]
     + [(None, True), ("lxc", True), ("something new", False)],
 )
-def test_a_guests_card_is_emulated_and_a_containers_is_real(empty_world, virtual, known):
+def test_a_guests_card_is_emulated_and_a_containers_is_real(empty_world, virtual, bounded):
     world = empty_world()
     world.client = replace(world.client, virtual=virtual)
     world.server = None
-    assert (bound(world) is not None) is known
+    assert (bound(world) is not None) is bounded
 
 
 def test_a_bridge_with_a_virtual_port_may_carry_anything(empty_world):
@@ -126,7 +126,7 @@ def test_a_bridge_with_a_virtual_port_may_carry_anything(empty_world):
 
 
 def test_two_cards_below_something_that_is_no_bond_bound_nothing(world):
-    """Which of them carries the bytes is not known."""
+    """Nobody knows which of them carries the bytes."""
     pair = (card(world, name="eth0"), card(world, name="eth1"))
     for side in ("client", "server"):
         world.change_interface(
@@ -146,13 +146,13 @@ TRANSFERS = {
 }
 
 
-@pytest.mark.parametrize(("named", "rates", "copied"), TRANSFERS.values(), ids=TRANSFERS)
-def test_a_tcp_rate_beyond_the_link_is_said_and_no_ceiling(empty_world, named, rates, copied, says):
+@pytest.mark.parametrize(("cap", "rates", "copied"), TRANSFERS.values(), ids=TRANSFERS)
+def test_a_tcp_rate_beyond_the_link_is_said_and_no_ceiling(empty_world, cap, rates, copied, says):
     world = empty_world()
     for rate in rates:
         tcp(world, "pull", rate)
     world.copy("pull.cached", copied)
-    says(world, named)
+    says(world, cap)
 
 
 def test_a_copy_beyond_the_link_is_said(empty_world, says):
@@ -204,14 +204,14 @@ def by_the_cache(world, **copy):
 
 
 def test_a_mount_faster_than_tcp_acknowledged_into_its_cache(empty_world):
-    found = by_the_cache(world := empty_world())
-    assert found.verdict.key == ("unknown", None, "inconclusive")
-    told = "24.0 MB/s the same way. Inferred: a cache of the mount (fuse.rclone) acknowledged"
-    assert told in found.verdict.sentence
-    assert "//host/share as TARGET" in found.advice[0]
-    assert "The mount is a FUSE file system (rclone)" in " ".join(found.evidence)
+    copy = by_the_cache(world := empty_world())
+    assert copy.verdict.key == ("unknown", None, "inconclusive")
+    text = "24.0 MB/s the same way. Inferred: a cache of the mount (fuse.rclone) acknowledged"
+    assert text in copy.verdict.sentence
+    assert "//host/share as TARGET" in copy.advice[0]
+    assert "The mount is a FUSE file system (rclone)" in " ".join(copy.evidence)
     # What the cache took in shows nothing of the path that the other copy used.
-    assert world.named("push.uncached") == ("network", "path", "link-rate")
+    assert world.verdict_key("push.uncached") == ("network", "path", "link-rate")
 
 
 @pytest.mark.parametrize(

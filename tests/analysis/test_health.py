@@ -33,8 +33,8 @@ LINKS = {
     "a copy that was not made": ("", {"link": 117.6, "copies": OWN_COPIES[:3]}),
     "an altered file": ("", {"link": 117.6, "hash_ok": False}),
     "a card that offers more than the path": ("", {"link": 117.6, "card": FAST}),
-    "a card of 2.5 Gbit/s": (
-        *("", {"link": 117.6, "card": {"rate_bits_per_second": 2_500_000_000}}),
+    "a card of 2.5 Gbit/s": pytest.param(
+        "", {"link": 117.6, "card": {"rate_bits_per_second": 2_500_000_000}}
     ),
     "a full link of 100 Mbit/s is a fault today": ("", {"link": 11.77}),
     "a link of no standard rate": ("", {"link": 200}),
@@ -43,7 +43,7 @@ LINKS = {
 
 @pytest.mark.parametrize(("words", "changes"), LINKS.values(), ids=LINKS)
 def test_no_fault_is_found_where_a_usual_link_is_full_and_nowhere_else(empty_world, words, changes):
-    found = filled(empty_world(), **changes)
-    assert found.healthy == words
+    diagnosis = filled(empty_world(), **changes)
+    assert diagnosis.healthy == words
     if words:
-        assert found.main_copy.verdict.words == "network/path/link-rate"
+        assert diagnosis.main_copy.verdict.words == "network/path/link-rate"

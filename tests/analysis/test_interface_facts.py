@@ -1,4 +1,4 @@
-"""What the facts of the interfaces add to a rate over the network: told where it is so."""
+"""The interfaces' facts beside a rate over the network: told where they explain it."""
 
 from dataclasses import replace
 
@@ -12,7 +12,6 @@ LINK = "network/path/link-rate"
 
 
 def slow(rate=11.8, back=11.79):
-    """Makes a path of that many MB/s, and back; no other ceiling near."""
     world = World()
     world.tcp("pull", rate)
     world.tcp("push", back)
@@ -80,9 +79,9 @@ COUNTS = {
     **{
         counter: {"server": {f"enp3s0 {counter}": 1240}}
         for counter in (
-            *("rx_flow_control_xoff", "link_xoff_rx.nic", "pause_frames", "tx_pause_ctrl_phy"),
-            *("rx_missed_errors", "rx_no_buffer_count", "rx_crc_errors"),
-        )
+            "rx_flow_control_xoff link_xoff_rx.nic pause_frames tx_pause_ctrl_phy"
+            " rx_missed_errors rx_no_buffer_count rx_crc_errors"
+        ).split()
     },
     "the same frames in two counters are not added up": {
         "client": {"enp3s0 rx_pause_ctrl_phy": 900, "enp3s0 rx_global_pause": 900}

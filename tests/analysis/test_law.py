@@ -13,7 +13,7 @@ FOLDERS = ("tests/data", "tests/data/answers", "examples")
 MIB = 1 << 20
 
 
-def kept():
+def load_reports():
     for folder in FOLDERS:
         for file in sorted((ROOT / folder).glob("*.json")):
             try:
@@ -22,21 +22,21 @@ def kept():
                 continue  # a dashboard, a schema
 
 
-@pytest.mark.parametrize("report", list(kept()))
+@pytest.mark.parametrize("report", list(load_reports()))
 def test_no_stored_report_contradicts_itself(report):
     assert broken(report, diagnose(report)) == ()
 
 
 def lawful(world):
     report = world.report()
-    found = diagnose(report)
-    assert broken(report, found) == ()
-    return found.copies
+    diagnosis = diagnose(report)
+    assert broken(report, diagnosis) == ()
+    return diagnosis.copies
 
 
-def window(in_flight_bytes, depth, stalls=0, **more):
+def window(in_flight_bytes, depth, stalls=0, **extra):
     figures = {"request_bytes": MIB, "requests": 200, "credit_stalls": stalls, "rtt_seconds": 0.02}
-    return {"in_flight_bytes": in_flight_bytes, "depth": depth, **figures, **more}
+    return {"in_flight_bytes": in_flight_bytes, "depth": depth, **figures, **extra}
 
 
 # -- no ceiling below what was moved --------------------------------------------------------------
@@ -49,8 +49,8 @@ def test_a_link_that_smb_moved_more_over_is_only_known_to_carry_that(empty_world
     world.disk("client", "write", 500)
     world.copy("pull.cached", 70, memory=100)
     world.copy("pull.uncached", 70)
-    for found in lawful(world):
-        (link,) = [each for each in found.ceilings if each.component == "network"]
+    for copy in lawful(world):
+        (link,) = [each for each in copy.ceilings if each.component == "network"]
         assert (link.standing, link.bytes_per_second) == ("at-least", 100e6)
 
 
@@ -59,20 +59,20 @@ def test_a_link_is_never_a_little_slower_than_its_fastest_copy(empty_world):
     world.tcp("pull", 115)
     world.disk("client", "write", 500)
     world.copy("pull.cached", 113, memory=118)
-    (found,) = lawful(world)
-    assert found.verdict.ceiling_bytes_per_second == 118e6
-    assert "at most 118 MB/s" in found.verdict.sentence
+    (copy,) = lawful(world)
+    assert copy.verdict.ceiling_bytes_per_second == 118e6
+    assert "at most 118 MB/s" in copy.verdict.sentence
 
 
-@pytest.mark.parametrize(("in_matrix", "kept"), [(50, True), (110, False)])
-def test_a_clients_cpu_is_not_said_to_end_below_what_it_did(between, in_matrix, kept):
+@pytest.mark.parametrize(("in_matrix", "listed"), [(50, True), (110, False)])
+def test_a_clients_cpu_is_not_said_to_end_below_what_it_did(between, in_matrix, listed):
     world = between(117.6)
     world.matrix("pull", {(MIB, 1): 30, (MIB, 8): in_matrix}, 0.001)
     half = {"core_busy_ratios": (0.6, 0.4), "busiest_process_ratio": 0.1}
     world.copy("pull.cached", 30, client=half)
-    (found,) = lawful(world)
-    named = {each.key for each in found.ceilings}
-    assert (("cpu", "client", "all-cores") in named) is kept
+    (copy,) = lawful(world)
+    keys = {each.key for each in copy.ceilings}
+    assert (("cpu", "client", "all-cores") in keys) is listed
 
 
 def test_a_disk_below_another_copy_to_it_is_none(between):
@@ -81,8 +81,8 @@ def test_a_disk_below_another_copy_to_it_is_none(between):
     world.disk("server", "write", 40)
     world.copy("push.cached", 90)
     world.copy("push.uncached", 38)
-    for found in lawful(world):
-        assert ("disk", "server", "write") not in [each.key for each in found.ceilings]
+    for copy in lawful(world):
+        assert ("disk", "server", "write") not in [each.key for each in copy.ceilings]
 
 
 def test_others_that_come_and_go_are_not_refuted_by_another_moment(empty_world):
@@ -94,7 +94,7 @@ def test_others_that_come_and_go_are_not_refuted_by_another_moment(empty_world):
     world.copy("pull.uncached", 20, client=busy)
     world.copy("pull.cached", 113)
     assert ("network", "path", "contention") in {
-        each.key for found in lawful(world) for each in found.ceilings
+        each.key for copy in lawful(world) for each in copy.ceilings
     }
 
 
@@ -105,28 +105,28 @@ def test_what_was_in_flight_behind_a_full_link_is_no_window(between):
     """400 KiB were in flight because the link took no more: 32 MiB would have been allowed."""
     world = between(11.7)
     world.copy("push.cached", 11.5, details=window(400 << 10, 32))
-    (found,) = lawful(world)
-    assert found.verdict.words == "network/path/link-rate"
-    assert found.next is not None and found.next.cause != "round-trips"
-    (own,) = [each for each in found.ceilings if each.cause == "round-trips"]
-    assert own.bytes_per_second > 400e6
+    (copy,) = lawful(world)
+    assert copy.verdict.words == "network/path/link-rate"
+    assert copy.next is not None and copy.next.cause != "round-trips"
+    (trips,) = [each for each in copy.ceilings if each.cause == "round-trips"]
+    assert trips.bytes_per_second > 400e6
 
 
-@pytest.mark.parametrize(("stalls", "named"), [(0, False), (190, True)])
-def test_the_send_buffer_is_innocent_where_the_credits_ran_out(between, sockets, stalls, named):
+@pytest.mark.parametrize(("stalls", "credits"), [(0, False), (190, True)])
+def test_the_send_buffer_is_innocent_where_the_credits_ran_out(between, sockets, stalls, credits):
     """8 credits over 10 ms: all of them on their way, and a buffer just as large."""
-    seen = sockets(
+    connection = sockets(
         **{"min_rtt_seconds": 0.0101, "rtt_seconds_median": 0.0118, "unsent_bytes_median": 0},
         **{"send_buffer_bytes": 600_000, "congestion_window_bytes_median": 525_000},
         **{"in_flight_bytes_median": 524_000, "in_flight_bytes_high": 525_000},
     )
-    few = window(512 << 10, 64, stalls, request_seconds_median=0.0127, sockets=seen)
+    few = window(512 << 10, 64, stalls, request_seconds_median=0.0127, sockets=connection)
     few |= {"rtt_seconds": 0.0105, "request_bytes": 65536}
     world = between(119)
     world.copy("push.cached", 38, details=few)
-    (found,) = lawful(world)
-    words = "smb/server/round-trips" if named else "tcp/client/send-buffer"
-    assert found.verdict.words == words
+    (copy,) = lawful(world)
+    words = "smb/server/round-trips" if credits else "tcp/client/send-buffer"
+    assert copy.verdict.words == words
 
 
 def test_a_round_trip_in_others_queue_tells_no_window(empty_world):
@@ -136,9 +136,9 @@ def test_a_round_trip_in_others_queue_tells_no_window(empty_world):
     busy = {"interface_received_bytes": int(4.0 * 118e6 * 1.05)}
     loaded = window(4 * MIB, 4) | {"rtt_seconds": 0.28}
     world.copy("pull.cached", 4, details=loaded, client=busy)
-    (found,) = lawful(world)
-    assert found.verdict.words == "network/path/contention"
-    assert found.next is not None and found.next.words == "network/path/link-rate"
+    (copy,) = lawful(world)
+    assert copy.verdict.words == "network/path/contention"
+    assert copy.next is not None and copy.next.words == "network/path/link-rate"
 
 
 def test_nothing_comes_next_where_the_link_was_only_seen_throttled(between):
@@ -149,8 +149,8 @@ def test_nothing_comes_next_where_the_link_was_only_seen_throttled(between):
             outcome.details["limits"]["by"] = "receive-window"
     world.disk("server", "write", 25)
     world.copy("pull.cached", 6.4)
-    (found,) = lawful(world)
-    assert found.next is None
+    (copy,) = lawful(world)
+    assert copy.next is None
 
 
 # -- nothing beyond physics -----------------------------------------------------------------------
@@ -164,11 +164,11 @@ def test_cells_beyond_the_link_are_said_and_left_out(world):
     world.add("smb-matrix", "client", step.setting, 116, outcome.details)
     world.copy("push.cached", 113)
     report = world.report()
-    found = diagnose(report)
-    assert broken(report, found) == ()
-    (told,) = [each for each in found.comparisons if each.about == "requests"]
-    assert told.sentence.startswith("Not credible: 2 results of up to 342 MB/s")
-    assert max(row["bytes_per_second"] for row in told.rows) <= 118e6
+    diagnosis = diagnose(report)
+    assert broken(report, diagnosis) == ()
+    (comparison,) = [each for each in diagnosis.comparisons if each.about == "requests"]
+    assert comparison.sentence.startswith("Not credible: 2 results of up to 342 MB/s")
+    assert max(row["bytes_per_second"] for row in comparison.rows) <= 118e6
 
 
 @pytest.mark.parametrize("others_seconds", [0.0, 1.0])
@@ -181,8 +181,8 @@ def test_full_cores_are_a_limit_at_the_copys_own_rate_whatever_another_copy_reac
     full = {**load, "copy_cpu_seconds": 2.4, "run_delay_seconds": 1.5}
     world.copy("push.uncached", 170, dialect="NT1", server=full)
     world.copy("push.cached", 230, dialect="NT1")
-    found = lawful(world)
-    assert found[0].verdict.key == ("cpu", "server", "all-cores")
+    copies = lawful(world)
+    assert copies[0].verdict.key == ("cpu", "server", "all-cores")
 
 
 def test_nor_is_a_full_core_of_several_refuted_by_another_copy(between):
@@ -199,5 +199,5 @@ def test_full_cores_far_below_another_copy_are_those_of_another_moment(between):
     load = {"core_busy_ratios": (0.99,), "copy_cpu_seconds": 3.9, "run_delay_seconds": 0.1}
     world.copy("pull.cached", 56, dialect="NT1")
     world.copy("pull.uncached", 22, dialect="NT1", client=load)
-    (found,) = [each for each in lawful(world) if each.copy == "pull.uncached"]
-    assert found.verdict.confidence < 0.7
+    (copy,) = [each for each in lawful(world) if each.copy == "pull.uncached"]
+    assert copy.verdict.confidence < 0.7

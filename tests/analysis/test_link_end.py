@@ -19,20 +19,20 @@ PUSH = '[[copy]]\ncopy = "push.cached"\n'
 PULL = '[[copy]]\ncopy = "pull.cached"\n'
 UNEQUAL = hosts("1 Gbit/s", "100 Mbit/s")
 LINKS = {
-    "two clients get the same": (
-        *("server", hosts("1 Gbit/s", None) + tcp("11 MiB/s", "a") + tcp("11 MiB/s", "b") + PUSH),
+    "two clients get the same": pytest.param(
+        "server", hosts("1 Gbit/s", None) + tcp("11 MiB/s", "a") + tcp("11 MiB/s", "b") + PUSH
     ),
-    "three do": (
-        *("server", tcp("113 MB/s", "a") + tcp("118 MB/s", "b") + tcp("116 MB/s", "c") + PUSH),
+    "three do": pytest.param(
+        "server", tcp("113 MB/s", "a") + tcp("118 MB/s", "b") + tcp("116 MB/s", "c") + PUSH
     ),
-    "of pulls": (
-        *("server", tcp("11.6 MB/s", "a", "server") + tcp("11.7 MB/s", "b", "server") + PULL),
+    "of pulls": pytest.param(
+        "server", tcp("11.6 MB/s", "a", "server") + tcp("11.7 MB/s", "b", "server") + PULL
     ),
     "the server's link is the slower one": ("server", UNEQUAL + tcp("90 Mbit/s") + PUSH),
     "the client's is": ("client", hosts("100 Mbit/s", "1 Gbit/s") + tcp("94 Mbit/s") + PUSH),
     "by what is claimed alone": ("client", hosts("100 Mbit/s", "10 Gbit/s") + PUSH),
-    "of a copy with a rate": (
-        *("server", UNEQUAL + tcp("94 Mbit/s") + PUSH + 'rate = "11.4 MB/s"\n'),
+    "of a copy with a rate": pytest.param(
+        "server", UNEQUAL + tcp("94 Mbit/s") + PUSH + 'rate = "11.4 MB/s"\n'
     ),
     "one client alone": ("path", tcp("11 MiB/s", "a") + PUSH),
     "the same one twice": ("path", tcp("11 MiB/s", "a") + tcp("11 MiB/s", "a") + PUSH),
@@ -46,8 +46,8 @@ LINKS = {
 
 
 @pytest.mark.parametrize(("side", "text"), LINKS.values(), ids=LINKS)
-def test_an_end_is_named_where_the_figures_show_it(told, side, text, says):
-    says(told(text), f"network/{side}/link-rate")
+def test_an_end_is_named_where_the_figures_show_it(supply, side, text, says):
+    says(supply(text), f"network/{side}/link-rate")
 
 
 def test_links_of_measured_reports_stay_the_paths(world, says):

@@ -20,20 +20,20 @@ HOSTS = {
     "others in idle time": (None, {"core_busy_ratios": (1.0,), "other_cpu_seconds": 3.6}),
     "others": (None, {"run_delay_seconds": 3.0, "other_cpu_seconds": 2.0}),
     "not told how long it waited": (None, {"run_delay_seconds": None}),
-    "nor beside others in idle time": (
-        *(None, {"core_busy_ratios": (1.0,), "run_delay_seconds": None, "copy_cpu_seconds": 0.05}),
+    "nor beside others in idle time": pytest.param(
+        None, {"core_busy_ratios": (1.0,), "run_delay_seconds": None, "copy_cpu_seconds": 0.05}
     ),
-    "full cores that a slow copy did not wait for": (
-        *(None, {"core_busy_ratios": (0.97,), "copy_cpu_seconds": 0.05, "other_cpu_seconds": 0.0}),
+    "full cores that a slow copy did not wait for": pytest.param(
+        None, {"core_busy_ratios": (0.97,), "copy_cpu_seconds": 0.05, "other_cpu_seconds": 0.0}
     ),
 }
 
 
-@pytest.mark.parametrize(("why", "told"), HOSTS.values(), ids=HOSTS)
-def test_a_full_or_held_back_host_may_have_set_the_rate_and_no_other(usage, why, told):
-    seen = load(usage(**{"copy_cpu_seconds": 0.4, "run_delay_seconds": 0.0, **told}))
-    assert hindrance(seen, "server") == why
-    assert seen.bound is (why is not None)
+@pytest.mark.parametrize(("why", "fields"), HOSTS.values(), ids=HOSTS)
+def test_a_full_or_held_back_host_may_have_set_the_rate_and_no_other(usage, why, fields):
+    state = load(usage(**{"copy_cpu_seconds": 0.4, "run_delay_seconds": 0.0, **fields}))
+    assert hindrance(state, "server") == why
+    assert state.bound is (why is not None)
 
 
 def test_nothing_is_deduced_from_nothing(usage):

@@ -34,9 +34,9 @@ def test_payload_efficiency_is_that_of_rfc_6349(settings, payload, wire):
     ],
 )
 def test_a_full_link_is_recognised(rate, mtu, bits):
-    found = model.looks_like(rate, mtu)
-    assert found is not None
-    assert found.bits_per_second == bits
+    link = model.looks_like(rate, mtu)
+    assert link is not None
+    assert link.bits_per_second == bits
 
 
 @pytest.mark.parametrize(

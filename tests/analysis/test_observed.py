@@ -58,21 +58,23 @@ def test_a_strange_report_that_calls_itself_told_and_broke_off_raises_nothing(wo
 FULL, PUSHED = tcp("server", "940 Mbit/s"), copy("push.cached", "50")
 CORE = 'server_cpu = "98%"\n'
 ONE = {
-    "a disk that is read": (
-        *("disk/server/read", disk("server", "read", "60 MB/s") + copy("pull.uncached", "58")),
+    "a disk that is read": pytest.param(
+        "disk/server/read", disk("server", "read", "60 MB/s") + copy("pull.uncached", "58")
     ),
-    "a disk that is written": (
-        *("disk/server/write", disk("server", "write", "60 MB/s") + copy("push.cached", "58")),
+    "a disk that is written": pytest.param(
+        "disk/server/write", disk("server", "write", "60 MB/s") + copy("push.cached", "58")
     ),
     "a link": (LINK, copy("push.cached", "113")),
     "a core that was noted": ("cpu/server/one-core", f"{PUSHED}{CORE}"),
     "signing on it": ("smb/server/signing", f'{PUSHED}{CORE}security = "signed"\n'),
     "TCP alone": (LINK, tcp("server", "300 Mbit/s") + copy("pull.cached", "36")),
-    "a hop that is slower than the links": (
-        *(LINK, tcp("client", "94 Mbit/s") + copy("push.cached", "11.5")),
+    "a hop that is slower than the links": pytest.param(
+        LINK, tcp("client", "94 Mbit/s") + copy("push.cached", "11.5")
     ),
     "below all that was told": (NOBODY, copy("pull.cached", "40")),
-    "below a disk": (*(NOBODY, disk("server", "read", "160 MB/s") + copy("pull.uncached", "40")),),
+    "below a disk": pytest.param(
+        NOBODY, disk("server", "read", "160 MB/s") + copy("pull.uncached", "40")
+    ),
     "TCP alone rules the network out": (NOBODY, FULL + copy("pull.uncached", "40")),
     **{
         f"{rate} MB/s, beside a link of 100 Mbit/s": (NOBODY, FULL + copy("pull.uncached", rate))
@@ -81,14 +83,14 @@ ONE = {
 }
 
 
-@pytest.mark.parametrize(("named", "text"), ONE.values(), ids=ONE)
-def test_a_ceiling_that_was_told_and_is_reached_caps_the_copy(told, named, text, says):
-    """Of another, a rate that is a slower link's is pointed at: perhaps another way."""
-    says(told(GIGABIT + text), named)
+@pytest.mark.parametrize(("cap", "text"), ONE.values(), ids=ONE)
+def test_a_ceiling_that_was_told_and_is_reached_caps_the_copy(supply, cap, text, says):
+    """A copy at the rate of a slower link may take another way, and the text points at that."""
+    says(supply(GIGABIT + text), cap)
 
 
-def test_without_any_faster_figure_a_slower_link_is_no_riddle(told, says):
-    says(told(disk("server", "read", "60 MB/s") + copy("pull.uncached", "11.7")), NOBODY)
+def test_without_any_faster_figure_a_slower_link_is_no_riddle(supply, says):
+    says(supply(disk("server", "read", "60 MB/s") + copy("pull.uncached", "11.7")), NOBODY)
 
 
 @pytest.mark.parametrize(
@@ -96,36 +98,37 @@ def test_without_any_faster_figure_a_slower_link_is_no_riddle(told, says):
     [(GIGABIT.replace("1500", "9000"), "118"), (GIGABIT.replace("mtu = 1500", ""), "113")],
     ids=["long", "not known"],
 )
-def test_frames_that_are_long_or_not_known_are_not_told_to_grow(told, hosts, rate, says):
-    says(told(hosts + tcp("client", f"{rate} MB/s") + copy("push.cached", rate)), LINK)
+def test_frames_that_are_long_or_not_known_are_not_told_to_grow(supply, hosts, rate, says):
+    says(supply(hosts + tcp("client", f"{rate} MB/s") + copy("push.cached", rate)), LINK)
 
 
 # -- one against the other -----------------------------------------------------------------------
 
 TWO = {
-    "the other way rules out the link, and RAM the disk": (
-        *((NOBODY, LINK), copy("pull.cached", "25") + copy("push.cached", "96")),
+    "the other way rules out the link, and RAM the disk": pytest.param(
+        (NOBODY, LINK), copy("pull.cached", "25") + copy("push.cached", "96")
     ),
-    "an uncached copy does not rule out its disk": (
-        *((NOBODY, LINK), copy("pull.uncached", "25") + copy("push.uncached", "96")),
+    "an uncached copy does not rule out its disk": pytest.param(
+        (NOBODY, LINK), copy("pull.uncached", "25") + copy("push.uncached", "96")
     ),
-    "another way that is hardly faster rules nothing out": (
-        *((NOBODY, NOBODY), copy("pull.cached", "25") + copy("push.cached", "27")),
+    "another way that is hardly faster rules nothing out": pytest.param(
+        (NOBODY, NOBODY), copy("pull.cached", "25") + copy("push.cached", "27")
     ),
-    "nor one that is slower": (
-        *((NOBODY, NOBODY), copy("pull.cached", "25") + copy("push.cached", "20")),
+    "nor one that is slower": pytest.param(
+        (NOBODY, NOBODY), copy("pull.cached", "25") + copy("push.cached", "20")
     ),
-    "a copy that both hosts started is not asked for again": (
-        *((NOBODY,), copy("pull.cached", "25") + copy("server.push.cached", "27")),
+    "a copy that both hosts started is not asked for again": pytest.param(
+        (NOBODY,), copy("pull.cached", "25") + copy("server.push.cached", "27")
     ),
     "what a pull loses without RAM is the server's disk; what holds its twin was not found": (
-        *(("disk/server/read",), copy("pull.uncached", "15") + copy("pull.cached", "25")),
+        ("disk/server/read",),
+        copy("pull.uncached", "15") + copy("pull.cached", "25"),
     ),
-    "a twin that fills the link has it for next": (
-        *(("disk/server/read",), copy("pull.uncached", "30") + copy("pull.cached", "110")),
+    "a twin that fills the link has it for next": pytest.param(
+        ("disk/server/read",), copy("pull.uncached", "30") + copy("pull.cached", "110")
     ),
-    "a push loses the client's": (
-        *(("disk/client/read",), copy("push.uncached", "30") + copy("push.cached", "96")),
+    "a push loses the client's": pytest.param(
+        ("disk/client/read",), copy("push.uncached", "30") + copy("push.cached", "96")
     ),
     "a server's push loses its own": (
         ("disk/server/read",),
@@ -138,8 +141,8 @@ TWO = {
         + copy("pull.uncached", "15")
         + copy("pull.cached", "15.5"),
     ),
-    "a twin that is hardly faster": (
-        *((NOBODY,), copy("pull.uncached", "24") + copy("pull.cached", "25")),
+    "a twin that is hardly faster": pytest.param(
+        (NOBODY,), copy("pull.uncached", "24") + copy("pull.cached", "25")
     ),
     "one that is slower": ((NOBODY,), copy("pull.uncached", "40") + copy("pull.cached", "25")),
     "one of the other way": ((NOBODY,), copy("pull.uncached", "15") + copy("push.cached", "96")),
@@ -152,9 +155,9 @@ TWO = {
 }
 
 
-@pytest.mark.parametrize(("named", "text"), TWO.values(), ids=TWO)
-def test_copies_tell_of_one_another(told, named, text, says):
-    says(told(GIGABIT + text), *named)
+@pytest.mark.parametrize(("caps", "text"), TWO.values(), ids=TWO)
+def test_copies_tell_of_one_another(supply, caps, text, says):
+    says(supply(GIGABIT + text), *caps)
 
 
 @pytest.mark.parametrize(
@@ -178,10 +181,10 @@ BOUNDS = {
 }
 
 
-@pytest.mark.parametrize(("named", "text"), BOUNDS.values(), ids=BOUNDS)
-def test_a_copy_without_a_rate_is_told_what_bounds_it(told, named, text, says):
+@pytest.mark.parametrize(("cap", "text"), BOUNDS.values(), ids=BOUNDS)
+def test_a_copy_without_a_rate_is_told_what_bounds_it(supply, cap, text, says):
     """The surer the further the next ceiling is."""
-    says(told(text + copy("push.cached")), named)
+    says(supply(text + copy("push.cached")), cap)
 
 
 # -- who starts it -----------------------------------------------------------------------------
@@ -195,18 +198,18 @@ def test_a_copy_without_a_rate_is_told_what_bounds_it(told, named, text, says):
         ("server", "sender", "server"),
     ],
 )
-def test_who_should_start_a_copy_is_passed_on_without_figures(told, sender, better, host):
+def test_who_should_start_a_copy_is_passed_on_without_figures(supply, sender, better, host):
     text = f'[[start]]\nsender = "{sender}"\nbetter = "{better}"\n' + copy("push.cached", "90")
-    (found,) = [
-        each for each in diagnose(told(GIGABIT + text)).comparisons if each.about == "initiator"
+    (comparison,) = [
+        each for each in diagnose(supply(GIGABIT + text)).comparisons if each.about == "initiator"
     ]
-    assert found.significant and found.ratio is None
-    assert found.sentence.startswith(f"Start the copy from the {better}: ")
-    assert f"if the {host} starts the copy" in found.sentence
+    assert comparison.significant and comparison.ratio is None
+    assert comparison.sentence.startswith(f"Start the copy from the {better}: ")
+    assert f"if the {host} starts the copy" in comparison.sentence
 
 
-def test_strange_words_of_who_starts_it_are_left_out(told):
-    report = told(GIGABIT + copy("push.cached", "90"))
+def test_strange_words_of_who_starts_it_are_left_out(supply):
+    report = supply(GIGABIT + copy("push.cached", "90"))
     strange = [{"sender": "moon", "better": "sender"}, {"sender": "client", "better": 3}]
     report = replace(report, target={**report.target, "starts": strange})
     assert diagnose(report).comparisons == ()

@@ -10,8 +10,8 @@ FULL = {"core_busy_ratios": (0.98, 0.97), "busiest_process_ratio": 0.6, "copy_cp
 
 
 def standings(world, component="network"):
-    found = world.diagnosed().ceilings
-    return [each.standing for each in found if each.component == component]
+    ceilings = world.diagnosed().ceilings
+    return [each.standing for each in ceilings if each.component == component]
 
 
 # -- disk --------------------------------------------------------------------------------------
@@ -29,7 +29,6 @@ def test_a_disk_read_without_proof_is_never_named(pulled, says):
 
 @pytest.fixture
 def linked(world):
-    """The same hosts and disks, and no TCP between them yet."""
     world.forget("tcp")
     return world
 
@@ -43,7 +42,7 @@ def test_each_direction_has_its_own_link(linked, says):
 
 
 def test_a_full_cpu_beside_cards_of_unknown_rate_leaves_the_link_unknown(linked):
-    """What a shaper or a card lets through is a limit only where one is known."""
+    """A shaper or a card is a limit only where its rate is known."""
     linked.tcp("pull", 60, client=FULL)
     linked.copy("pull.cached", 50)
     linked.client = replace(linked.client, interface=None)
@@ -79,13 +78,13 @@ def test_on_one_host_what_the_server_writes_is_no_others_io(empty_world, interfa
     assert world.diagnosed("push.uncached").verdict.words == f"disk/client/{cause}"
 
 
-@pytest.mark.parametrize(("same_host", "named"), [(True, LINK), (False, NOBODY)])
-def test_a_peer_on_another_host_says_nothing_of_the_copies_path(empty_world, same_host, named):
+@pytest.mark.parametrize(("same_host", "cap"), [(True, LINK), (False, NOBODY)])
+def test_a_peer_on_another_host_says_nothing_of_the_copies_path(empty_world, same_host, cap):
     world = empty_world(agent=False)
     index = world.tcp("pull", 11.7)
     world.entries[index][1].details["peer_is_target"] = same_host
     world.copy("pull.cached", 11.6)
-    assert world.diagnosed().verdict.words == named
+    assert world.diagnosed().verdict.words == cap
 
 
 # -- network contention ------------------------------------------------------------------------
@@ -96,7 +95,6 @@ def traffic(rate_mb, seconds=4.0):
 
 
 def carried(total):
-    """What the interfaces counted while a pull ran."""
     return {
         "client": {"interface_received_bytes": traffic(total)},
         "server": {"interface_sent_bytes": traffic(total)},
@@ -105,23 +103,23 @@ def carried(total):
 
 OTHERS = {
     "on a link with room": ("disk/client/write", 24, {"disk": 25, **carried(54)}),
-    "without an agent a full link is known by its total": (
-        *(CROWD, 6, {"link": None, "disk": None, "agent": False, **carried(11.77)}),
+    "without an agent a full link is known by its total": pytest.param(
+        CROWD, 6, {"link": None, "disk": None, "agent": False, **carried(11.77)}
     ),
-    "and so is one whose rate nobody measured": (
-        *(CROWD, 6, {"link": None, "disk": None, "agent": False, **carried(9)}),
+    "and so is one whose rate nobody measured": pytest.param(
+        CROWD, 6, {"link": None, "disk": None, "agent": False, **carried(9)}
     ),
     "the copy's own packets": (LINK, 113, carried(113)),
 }
 
 
-@pytest.mark.parametrize(("named", "rate", "more"), OTHERS.values(), ids=OTHERS)
-def test_other_traffic_is_named_where_the_link_is_full(pulled, named, rate, more, says):
-    says(pulled(rate, **more), named)
+@pytest.mark.parametrize(("cap", "rate", "extra"), OTHERS.values(), ids=OTHERS)
+def test_other_traffic_is_named_where_the_link_is_full(pulled, cap, rate, extra, says):
+    says(pulled(rate, **extra), cap)
 
 
 @pytest.mark.parametrize(
-    ("rate", "disk", "total", "by", "named"),
+    ("rate", "disk", "total", "by", "cap"),
     [
         (4, 500, 113, "receiver", NOBODY),
         (20, 500, 80, "network", NOBODY),
@@ -131,11 +129,11 @@ def test_other_traffic_is_named_where_the_link_is_full(pulled, named, rate, more
     ids=["it does not wait", "room", "a disk", "on another card"],
 )
 def test_a_full_link_is_shared_by_who_waits_for_it(
-    pulled, sockets, rate, disk, total, by, named, says
+    pulled, sockets, rate, disk, total, by, cap, says
 ):
     """Others' traffic that leaves no room, whatever the copy gets beside it."""
-    told = sockets(by=by, rtt_seconds_median=0.004, min_rtt_seconds=0.0002)
-    says(pulled(rate, disk=disk, details={"sockets": told}, **carried(total)), named)
+    connection = sockets(by=by, rtt_seconds_median=0.004, min_rtt_seconds=0.0002)
+    says(pulled(rate, disk=disk, details={"sockets": connection}, **carried(total)), cap)
 
 
 def test_other_traffic_beside_tcp_by_itself_is_looked_for_at_the_interfaces(linked, says):
@@ -145,13 +143,13 @@ def test_other_traffic_beside_tcp_by_itself_is_looked_for_at_the_interfaces(link
     says(linked, CROWD)
 
 
-@pytest.mark.parametrize(("waited_seconds", "named"), [(0.6, NOBODY), (0.1, "disk/client/write")])
-def test_a_disk_that_full_cores_kept_waiting_is_no_limit(pulled, waited_seconds, named, says):
-    """Of four seconds; what hardly waited was as fast as it can be, whoever else filled them."""
+@pytest.mark.parametrize(("waited_seconds", "cap"), [(0.6, NOBODY), (0.1, "disk/client/write")])
+def test_a_disk_that_full_cores_kept_waiting_is_no_limit(pulled, waited_seconds, cap, says):
+    """In 4 seconds; what hardly waited was as fast as it can be, whoever else filled the cores."""
     world = pulled(24, disk=None)
     full = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 3.0, "copy_cpu_seconds": 0.4}
     world.disk("client", "write", 25, client={**full, "run_delay_seconds": waited_seconds})
-    says(world, named)
+    says(world, cap)
 
 
 # -- cpu ---------------------------------------------------------------------------------------
@@ -220,9 +218,9 @@ CPUS = {
 }
 
 
-@pytest.mark.parametrize(("named", "rate", "more"), CPUS.values(), ids=CPUS)
-def test_a_cpu_that_is_full_is_named(pulled, named, rate, more, says):
-    says(pulled(rate, **more), named)
+@pytest.mark.parametrize(("cap", "rate", "extra"), CPUS.values(), ids=CPUS)
+def test_a_cpu_that_is_full_is_named(pulled, cap, rate, extra, says):
+    says(pulled(rate, **extra), cap)
 
 
 def test_other_processes_in_idle_time_hold_nothing(world, says):
@@ -231,11 +229,14 @@ def test_other_processes_in_idle_time_hold_nothing(world, says):
     says(world, LINK)
 
 
-@pytest.mark.parametrize("told", [{"run_delay_seconds": 2.1}, {"busiest_process_ratio": 0.02}])
-def test_a_loopback_that_others_crowded_out_is_not_the_tools_ceiling(pulled, told, says):
+CROWDED_OUT = [{"run_delay_seconds": 2.1}, {"busiest_process_ratio": 0.02}]
+
+
+@pytest.mark.parametrize("extra", CROWDED_OUT, ids=["told0", "told1"])
+def test_a_loopback_that_others_crowded_out_is_not_the_tools_ceiling(pulled, extra, says):
     world = pulled(113, disk=None)
     crowded = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 2.0, "run_delay_seconds": 0.0}
-    world.loopback("client", 150, client={**crowded, **told})
+    world.loopback("client", 150, client={**crowded, **extra})
     says(world, LINK)
 
 
@@ -245,8 +246,8 @@ def test_on_one_host_the_other_sides_work_is_no_strangers(empty_world, waited_se
     world = empty_world()
     for side in ("client", "server"):
         facts = getattr(world, side)
-        own = replace(facts.interface, name="lo", mtu_bytes=65536)
-        setattr(world, side, replace(facts, interface=own))
+        interface = replace(facts.interface, name="lo", mtu_bytes=65536)
+        setattr(world, side, replace(facts, interface=interface))
     full = {"core_busy_ratios": (1.0, 1.0), "other_cpu_seconds": 4.2, "copy_cpu_seconds": 3.6}
     both = {**full, "busiest_process_ratio": 0.6, "run_delay_seconds": waited_seconds}
     world.copy("pull.cached", 240, client=both, server=both)

@@ -1,4 +1,4 @@
-"""What comes after the cap, rung by rung, and the rate that is expected on each."""
+"""The limits after the cap, rung by rung, and the rate that is expected on each."""
 
 import pytest
 
@@ -29,7 +29,6 @@ def path(pull=None, read=None, write=None):
 
 @pytest.fixture
 def chain():
-    """A disk of 25 at the server, a gigabit link, a disk of 190 at the client."""
     world = path(117.6, (24.8, 25, 25.1), (185, 190, 193))
     world.loopback("client", 2100)
     world.loopback("server", 1700)
@@ -44,11 +43,11 @@ def test_each_rung_is_the_next_ceiling_with_all_before_it_lifted(chain, says):
     chain.copy("pull.cached", (113, 114, 115), memory=116)
     chain.copy("pull.uncached", (23.5, 23.6, 23.8))
     says(chain, LINK, READ)
-    for found in diagnose(chain.report()).copies:
-        second = found.ladder[1]
-        assert found.next.words == second.words
-        assert found.next.ceiling_bytes_per_second == second.ceiling_bytes_per_second
-        assert found.predicted_bytes_per_second == second.predicted_bytes_per_second
+    for copy in diagnose(chain.report()).copies:
+        second = copy.ladder[1]
+        assert copy.next.words == second.words
+        assert copy.next.ceiling_bytes_per_second == second.ceiling_bytes_per_second
+        assert copy.predicted_bytes_per_second == second.predicted_bytes_per_second
 
 
 # -- disks and links -----------------------------------------------------------------------------

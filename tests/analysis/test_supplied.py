@@ -38,8 +38,8 @@ def without(line: str) -> str:
     return "".join(each for each in HOSTS.splitlines(keepends=True) if line not in each)
 
 
-def copy(name: str, **more: object) -> str:
-    lines = [f"{key} = {value}\n" for key, value in more.items()]
+def copy(name: str, **fields: object) -> str:
+    lines = [f"{key} = {value}\n" for key, value in fields.items()]
     return f'[[copy]]\ncopy = "{name}"\n{"".join(lines)}'
 
 
@@ -54,27 +54,27 @@ PATHS = {
     "the receiver's largest window over the round trip": (WINDOW, HOSTS + PUSH),
     "of a pull it is the server's send buffer": (BUFFER, HOSTS + PULL),
     "streams share what the link asks for": (WINDOW, HOSTS + copy("push.cached", streams=10)),
-    "a window that holds the path asks for nothing": (
-        *(FULL, HOSTS.replace("100 ms", "0.2 ms") + PUSH),
+    "a window that holds the path asks for nothing": pytest.param(
+        FULL, HOSTS.replace("100 ms", "0.2 ms") + PUSH
     ),
     "no such ceiling without a round trip": (FULL, without("rtt") + PUSH),
     "nor without a size": ("tcp/client/send-buffer", without("tcp_rmem") + PUSH),
     "without a link nobody knows what would fill it": (WINDOW, without("link") + PUSH),
-    "TCP that its window held leaves the link as it was told": (
-        *(FULL, BARE + tcp("640 kB/s", "64KiB") + PULL),
+    "TCP that its window held leaves the link as it was told": pytest.param(
+        FULL, BARE + tcp("640 kB/s", "64KiB") + PULL
     ),
     "TCP that nothing held is the path": (FULL, BARE + tcp("300 Mbit/s", "64MiB") + PULL),
-    "losses leave what Mathis says": (
-        *("network/path/loss", HOSTS + "loss = 0.001\n" + copy("push.cached", streams=100)),
+    "losses leave what Mathis says": pytest.param(
+        "network/path/loss", HOSTS + "loss = 0.001\n" + copy("push.cached", streams=100)
     ),
     "no losses": (FULL, '[path]\nrtt = "100 ms"\nloss = 0.0\n' + LINK + PUSH),
     "losses without a round trip": (FULL, "[path]\nloss = 0.01\n" + LINK + PUSH),
 }
 
 
-@pytest.mark.parametrize(("named", "text"), PATHS.values(), ids=PATHS)
-def test_told_figures_of_the_path_bound_a_copy(told, named, text, says):
-    says(told(text), named)
+@pytest.mark.parametrize(("cap", "text"), PATHS.values(), ids=PATHS)
+def test_told_figures_of_the_path_bound_a_copy(supply, cap, text, says):
+    says(supply(text), cap)
 
 
 REQUESTS = {
@@ -89,10 +89,10 @@ REQUESTS = {
 }
 
 
-@pytest.mark.parametrize(("named", "text", "size", "depth"), REQUESTS.values(), ids=REQUESTS)
-def test_requests_carry_what_their_answers_let_them(told, named, text, size, depth, says):
-    more = {} if depth is None else {"depth": depth}
-    says(told(text + copy("push.cached", request=f'"{size}"', **more)), named)
+@pytest.mark.parametrize(("cap", "text", "size", "depth"), REQUESTS.values(), ids=REQUESTS)
+def test_requests_carry_what_their_answers_let_them(supply, cap, text, size, depth, says):
+    extra = {} if depth is None else {"depth": depth}
+    says(supply(text + copy("push.cached", request=f'"{size}"', **extra)), cap)
 
 
 # -- disks -------------------------------------------------------------------------------------
@@ -114,8 +114,8 @@ ONE_RATE = '[[disk]]\nside = "client"\nverb = "read"\nrate = "60 MB/s"\n'
 READ, ZONE = "disk/client/read", "disk/client/zone"
 
 
-def pushed(**more: object) -> str:
-    return copy("push.uncached", **more)
+def pushed(**fields: object) -> str:
+    return copy("push.uncached", **fields)
 
 
 DISKS = {
@@ -133,13 +133,13 @@ DISKS = {
 }
 
 
-@pytest.mark.parametrize(("named", "text"), DISKS.values(), ids=DISKS)
-def test_a_disc_gives_what_its_place_gives(told, named, text, says):
-    says(told(text), named)
+@pytest.mark.parametrize(("cap", "text"), DISKS.values(), ids=DISKS)
+def test_a_disc_gives_what_its_place_gives(supply, cap, text, says):
+    says(supply(text), cap)
 
 
-def test_strange_zones_are_left_out(told, says):
-    report = told(ZONES + pushed(from_place=1.0))
+def test_strange_zones_are_left_out(supply, says):
+    report = supply(ZONES + pushed(from_place=1.0))
     odd = [{"at_ratio": "far"}, {"at_ratio": 0.0, "bytes_per_second": 2e8}]
     report.entries[0][1].details["zones"] = odd
     says(report, READ)

@@ -1,4 +1,4 @@
-"""What it takes to reach a rate: each ceiling that is too low, and to what number."""
+"""The steps to reach a rate: each ceiling that is too low, and the number it has to reach."""
 
 import pytest
 
@@ -36,7 +36,6 @@ def path(pull, write, **busy):
 
 @pytest.fixture
 def slow():
-    """A server's disk of 25 behind 100 Mbit/s, a client's disk of 60."""
     world = path(11.77, (58, 60, 61))
     world.loopback("client", 2100)
     world.loopback("server", 1700)
@@ -90,8 +89,8 @@ def test_a_window_has_to_let_more_through(sockets, asks):
     world = path(117.6, 900)
     window = {"peer_window_bytes_median": 131072, "in_flight_bytes_median": 130000}
     trip = {"min_rtt_seconds": 0.016, "rtt_seconds_median": 0.0163}
-    told = sockets(receive_window_limited_ratio=0.9, **window, **trip)
-    world.copy("pull.cached", (7.9, 8, 8.1), details={"sockets": told})
+    connection = sockets(receive_window_limited_ratio=0.9, **window, **trip)
+    world.copy("pull.cached", (7.9, 8, 8.1), details={"sockets": connection})
     asks(world, 50)
 
 

@@ -32,48 +32,48 @@ SENDING = {"unsent_bytes": MIB, "in_flight_bytes": 64 << 10}
 """It has more than the path takes."""
 
 
-def columns(count: int = LOOKS, **told: Any) -> dict[str, list[Any]]:
-    """The same figure at each look, or one by its number."""
-    made = {
-        name: [each(at) if callable(each) else each for at in range(count)]
-        for name, each in told.items()
+def columns(count: int = LOOKS, **figures: Any) -> dict[str, list[Any]]:
+    """Builds columns: a figure is the same at each look, or a function of its number."""
+    rows = {
+        name: [each(n) if callable(each) else each for n in range(count)]
+        for name, each in figures.items()
     }
-    return {"elapsed_seconds": [(at + 0.5) * SECONDS / count for at in range(count)], **made}
+    return {"elapsed_seconds": [(n + 0.5) * SECONDS / count for n in range(count)], **rows}
 
 
-def socket(moves: str = "", rate: float = 25e6, **told: Any) -> dict[str, Any]:
+def socket(moves: str = "", rate: float = 25e6, **figures: Any) -> dict[str, Any]:
     """A connection; moves: the count that grows, acknowledged_bytes or received_bytes."""
     counts = dict.fromkeys(("acknowledged_bytes", "received_bytes"), 0)
 
-    def grows(at: int) -> float:
-        return at * rate * SECONDS / LOOKS
+    def grows(n: int) -> float:
+        return n * rate * SECONDS / LOOKS
 
-    made = columns(**{**IDLE_SOCKET, **counts, **({moves: grows} if moves else {}), **told})
+    rows = columns(**{**IDLE_SOCKET, **counts, **({moves: grows} if moves else {}), **figures})
     buffers = {"send_buffer_bytes": 4 * MIB, "receive_buffer_bytes": 6 * MIB}
-    return {**made, **buffers, "segment_bytes": SEGMENT}
+    return {**rows, **buffers, "segment_bytes": SEGMENT}
 
 
-def threads(**told: Any) -> dict[str, Any]:
+def threads(**figures: Any) -> dict[str, Any]:
     """The file server's; asleep unless told otherwise."""
     asleep = {"running": 0, "disk": 0, "busiest_ratio": 0.02, "all_ratio": 0.03}
-    return columns(**{**asleep, "run_seconds": 0.1, "wait_seconds": 0.0, **told})
+    return columns(**{**asleep, "run_seconds": 0.1, "wait_seconds": 0.0, **figures})
 
 
-def looks(connection: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"connection": connection, "threads": {}, "counts": {}, **more}
+def looks(connection: dict[str, Any], **extra: Any) -> dict[str, Any]:
+    return {"connection": connection, "threads": {}, "counts": {}, **extra}
 
 
 def bins(run: float = 0.05, wait: float = 0.0, **walls: float) -> list[list[float]]:
-    """Of 50 ms each; run, wait and walls: shares of the time."""
+    """Builds bins of 50 ms each; run, wait and walls: shares of the time."""
     count = int(SECONDS / 0.05)
     return [
         [
-            0.05 * at,
-            *(0.05 * walls.get(kind, 0.0) if at else 0.0 for kind in KINDS),
-            0.05 * at * run,
-            0.05 * at * wait,
+            0.05 * n,
+            *(0.05 * walls.get(kind, 0.0) if n else 0.0 for kind in KINDS),
+            0.05 * n * run,
+            0.05 * n * wait,
         ]
-        for at in range(count + 1)
+        for n in range(count + 1)
     ]
 
 
@@ -84,7 +84,7 @@ def copy(
     client: dict[str, Any] | None = None,
     server: dict[str, Any] | None = None,
     rate: float = 25e6,
-    **more: Any,
+    **extra: Any,
 ) -> TimedCopy:
     """A copy between a client, which makes it, and a server; without more, nobody works."""
     if bins is None:
@@ -95,13 +95,13 @@ def copy(
     sides = {"client": near} if server == {} else {"client": near, "server": far}
     trace = read({"trace": {"bins": bins, "requests": requests or []}, "looks": sides}, "client")
     assert trace is not None
-    told = {
+    figures = {
         "flush_seconds": 0.0,
         "usages": {"client": usage(), "server": usage()},
         "link_rates": {},
         "flushes": 1.0,
         "requests": 100.0,
         "moved_bytes": rate * SECONDS,
-        **more,
+        **extra,
     }
-    return TimedCopy(trace=trace, pull=pull, asking="client", serving="server", **told)
+    return TimedCopy(trace=trace, pull=pull, asking="client", serving="server", **figures)

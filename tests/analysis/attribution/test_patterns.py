@@ -18,22 +18,22 @@ RATE = 25e6
 FAR = {"rtt_seconds": 0.02, "min_rtt_seconds": 0.02}
 
 
-def sends(**told: Any) -> TimedCopy:
+def sends(**figures: Any) -> TimedCopy:
     """A push whose sender has more to send than the path takes."""
-    near = looks(socket("acknowledged_bytes", **{**SENDING, **told}))
+    near = looks(socket("acknowledged_bytes", **{**SENDING, **figures}))
     return copy(False, None, None, near)
 
 
-def gets(**told: Any) -> TimedCopy:
+def gets(**figures: Any) -> TimedCopy:
     """A pull of which its receiver alone was seen, and that lost a part of what it asked for."""
-    made = copy(True, None, None, looks(socket("received_bytes", **{**FAR, **told})))
-    return replace(made, trace=alone(made.trace), moved_bytes=9e9)
+    run = copy(True, None, None, looks(socket("received_bytes", **{**FAR, **figures})))
+    return replace(run, trace=alone(run.trace), moved_bytes=9e9)
 
 
-def sender(made: TimedCopy) -> Connection:
-    found = made.connection(made.sender)
-    assert found is not None
-    return found
+def sender(run: TimedCopy) -> Connection:
+    connection = run.connection(run.sender)
+    assert connection is not None
+    return connection
 
 
 def test_others_share_a_path_where_their_bytes_are_many_and_the_interface_is_busy() -> None:
@@ -47,15 +47,15 @@ def test_others_share_a_path_where_their_bytes_are_many_and_the_interface_is_bus
 
 
 def test_losses_all_along_are_told_from_those_of_tcps_start() -> None:
-    lost = sends(retransmitted_bytes=lambda at: at * 20000)
-    start = sends(retransmitted_bytes=lambda at: min(at, 6) * 200000)
+    lost = sends(retransmitted_bytes=lambda n: n * 20000)
+    start = sends(retransmitted_bytes=lambda n: min(n, 6) * 200000)
     assert patterns.lasts(sender(lost), "retransmitted_bytes")
     assert not patterns.lasts(sender(start), "retransmitted_bytes")
 
 
 def test_a_copy_that_ends_in_tcps_start_grows_on_a_far_path_alone() -> None:
-    grows = sends(**FAR, acknowledged_bytes=lambda at: at**3)
-    near = sends(acknowledged_bytes=lambda at: at**3)
+    grows = sends(**FAR, acknowledged_bytes=lambda n: n**3)
+    near = sends(acknowledged_bytes=lambda n: n**3)
     assert patterns.grows(sender(grows), "acknowledged_bytes")
     assert not patterns.grows(sender(near), "acknowledged_bytes")
     assert not patterns.grows(sender(sends(**FAR)), "acknowledged_bytes")
@@ -78,24 +78,22 @@ def test_a_window_that_stands_still_beside_others_traffic_is_not_pinned() -> Non
 
 def test_a_receiver_alone_tells_loss_and_the_start_of_tcp() -> None:
     """A burst of losses now and then is the overflow of a queue, and so are those of a full one."""
-    all_along = {"out_of_order_segments": lambda at: 20 * at}
-    made = (
+    all_along = {"out_of_order_segments": lambda n: 20 * n}
+    copies = (
         gets(**all_along, receive_rtt_seconds=0.02),
         gets(**all_along, receive_rtt_seconds=0.03),
-        gets(out_of_order_segments=lambda at: at // 30 * 900),
-        gets(received_bytes=lambda at: (at / LOOKS) ** 3 * 1e8),
+        gets(out_of_order_segments=lambda n: n // 30 * 900),
+        gets(received_bytes=lambda n: (n / LOOKS) ** 3 * 1e8),
     )
-    assert [patterns.by_receiver(each) for each in made] == [
-        *("loss", "link-rate", "link-rate", "delay")
-    ]
+    assert [patterns.by_receiver(run) for run in copies] == "loss link-rate link-rate delay".split()
 
 
 @pytest.mark.parametrize("count", range(7))
 def test_a_copy_that_was_hardly_looked_at_shows_no_pattern(count: int) -> None:
     """Beside load an agent may look once or twice at a copy that loses packets."""
-    lost = socket("acknowledged_bytes", **SENDING, retransmitted_bytes=lambda at: at << 20)
-    few = {name: told[:count] if isinstance(told, list) else told for name, told in lost.items()}
-    made = copy(False, None, client=looks(few), moved_bytes=9e9)
-    own = made.connection("client")
-    assert own is None or not patterns.lasts(own, "retransmitted_bytes")
-    assert not patterns.pinned(made) and not patterns.stalled(made, own)
+    lost = socket("acknowledged_bytes", **SENDING, retransmitted_bytes=lambda n: n << 20)
+    few = {name: rows[:count] if isinstance(rows, list) else rows for name, rows in lost.items()}
+    run = copy(False, None, client=looks(few), moved_bytes=9e9)
+    connection = run.connection("client")
+    assert connection is None or not patterns.lasts(connection, "retransmitted_bytes")
+    assert not patterns.pinned(run) and not patterns.stalled(run, connection)

@@ -16,9 +16,8 @@ instants = st.lists(
 )
 
 
-def shares_of_time(found: list[Instant], looks: int) -> Time:
-    """Of instants, each of which is a slice of its own."""
-    return shares_of_slices([(weight, [(weight, parts)]) for weight, parts in found], looks)
+def shares_of_time(moments: list[Instant], looks: int) -> Time:
+    return shares_of_slices([(weight, [(weight, parts)]) for weight, parts in moments], looks)
 
 
 quick = settings(
@@ -32,8 +31,8 @@ quick = settings(
 
 @quick
 @given(instants)
-def test_the_shares_sum_to_one_and_none_is_more_than_its_use(found: list[Instant]) -> None:
-    time = shares_of_time(found, len(found))
+def test_the_shares_sum_to_one_and_none_is_more_than_its_use(moments: list[Instant]) -> None:
+    time = shares_of_time(moments, len(moments))
     assert time is not None
     assert math.isclose(sum(time.shares.values()), 1.0)
     assert all(time.shares[each] <= use + 1e-9 for each, use in time.uses.items())
@@ -42,22 +41,22 @@ def test_the_shares_sum_to_one_and_none_is_more_than_its_use(found: list[Instant
 @quick
 @given(instants, st.sampled_from(STAGES), st.data())
 def test_more_work_in_a_stage_never_lowers_its_share(
-    found: list[Instant], stage: tuple[str, str], data: st.DataObject
+    moments: list[Instant], stage: tuple[str, str], data: st.DataObject
 ) -> None:
-    at = data.draw(st.integers(0, len(found) - 1))
-    weight, stages = found[at]
-    more = [*found[:at], (weight, stages | {stage}), *found[at + 1 :]]
-    before, after = shares_of_time(found, 1), shares_of_time(more, 1)
-    assert before is not None and after is not None
-    assert after.shares.get(stage, 0.0) >= before.shares.get(stage, 0.0) - 1e-9
+    index = data.draw(st.integers(0, len(moments) - 1))
+    weight, stages = moments[index]
+    busier = [*moments[:index], (weight, stages | {stage}), *moments[index + 1 :]]
+    base, raised = shares_of_time(moments, 1), shares_of_time(busier, 1)
+    assert base is not None and raised is not None
+    assert raised.shares.get(stage, 0.0) >= base.shares.get(stage, 0.0) - 1e-9
 
 
 @quick
 @given(instants)
-def test_who_never_had_work_has_no_share(found: list[Instant]) -> None:
-    time = shares_of_time(found, 1)
+def test_who_never_had_work_has_no_share(moments: list[Instant]) -> None:
+    time = shares_of_time(moments, 1)
     assert time is not None
-    worked = {stage for _, stages in found for stage in stages}
+    worked = {stage for _, stages in moments for stage in stages}
     assert set(time.shares) <= worked | {UNKNOWN}
 
 
@@ -76,12 +75,12 @@ def test_of_nothing_there_are_no_shares() -> None:
 
 def test_periods_have_the_shares_of_their_own_time() -> None:
     first, second = STAGES[:2]
-    found: list[Instant] = [
+    moments: list[Instant] = [
         (2.0, frozenset({first})),
         (1.0, frozenset({first, second})),
         (1.0, frozenset()),
     ]
-    time = shares_of_time(found, 4)
+    time = shares_of_time(moments, 4)
     assert time.periods(2) == [{first: 1.0}, {first: 0.5, UNKNOWN: 0.5}]
     assert time.periods(1) == [{first: 0.75, UNKNOWN: 0.25}]
 
@@ -100,8 +99,8 @@ def test_of_times_too_small_to_be_divided_there_are_no_periods() -> None:
 
 @quick
 @given(instants)
-def test_periods_add_up_to_the_whole(found: list[Instant]) -> None:
-    time = shares_of_time(found, len(found))
+def test_periods_add_up_to_the_whole(moments: list[Instant]) -> None:
+    time = shares_of_time(moments, len(moments))
     periods = time.periods(7)
     for part, share in time.shares.items():
         mean = sum(each.get(part, 0.0) for each in periods) / 7

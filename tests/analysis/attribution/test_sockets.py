@@ -14,45 +14,47 @@ from tests.analysis.attribution.planted import IDLE_SOCKET, MIB, SEGMENT, SENDIN
 RATE = 25e6
 
 
-def held(room: float = 6 * MIB, unread: float = 0.0, asks: bool = False, **told: Any) -> str | None:
-    look = SocketLook(1.0, **{**IDLE_SOCKET, **told})
+def find_blocker(
+    room: float = 6 * MIB, unread: float = 0.0, asks: bool = False, **figures: Any
+) -> str | None:
+    look = SocketLook(1.0, **{**IDLE_SOCKET, **figures})
     other = SocketLook(1.0, unread_bytes=unread)
     sender = Connection((look,), 64 << 10, None, SEGMENT)
     return sockets.blocked_by(look, sender, other, room, asks, RATE)
 
 
 def test_unsent_bytes_before_an_open_window_are_the_paths() -> None:
-    assert held(**SENDING) == sockets.NETWORK
-    assert held() is None
+    assert find_blocker(**SENDING) == sockets.NETWORK
+    assert find_blocker() is None
 
 
 def test_all_that_the_window_lets_through_is_under_way() -> None:
     full = {**SENDING, "peer_window_bytes": 64 << 10}
-    assert held(**full) == sockets.WINDOW
-    assert held(**full, unread=4 * MIB) == sockets.RECEIVER
+    assert find_blocker(**full) == sockets.WINDOW
+    assert find_blocker(**full, unread=4 * MIB) == sockets.RECEIVER
     queue = {"rtt_seconds": 0.02, "min_rtt_seconds": 0.002}
-    assert held(**full, **queue) == sockets.NETWORK
-    assert held(**{**SENDING, "peer_window_bytes": None}) == sockets.NOT_REPORTED
-    assert held(**{**SENDING, "unsent_bytes": None}) == sockets.NOT_REPORTED
+    assert find_blocker(**full, **queue) == sockets.NETWORK
+    assert find_blocker(**{**SENDING, "peer_window_bytes": None}) == sockets.NOT_REPORTED
+    assert find_blocker(**{**SENDING, "unsent_bytes": None}) == sockets.NOT_REPORTED
 
 
 def test_a_full_buffer_of_which_all_is_under_way_is_too_small() -> None:
     full = {"queued_bytes": 60 << 10, "in_flight_bytes": 50 << 10}
-    assert held(**full) == sockets.SEND_BUFFER
-    assert held(**full, asks=True) is None
-    assert held(**full, rtt_seconds=0.02, min_rtt_seconds=0.002) == sockets.NETWORK
-    assert held(**{**full, "queued_bytes": 20 << 10}) is None
+    assert find_blocker(**full) == sockets.SEND_BUFFER
+    assert find_blocker(**full, asks=True) is None
+    assert find_blocker(**full, rtt_seconds=0.02, min_rtt_seconds=0.002) == sockets.NETWORK
+    assert find_blocker(**{**full, "queued_bytes": 20 << 10}) is None
     # A server's write of a megabyte lies above a small buffer, and a few segments are not sent yet.
     above = {"queued_bytes": 240 << 10, "in_flight_bytes": 200 << 10}
-    assert held(**above, unsent_bytes=10 * SEGMENT) == sockets.SEND_BUFFER
-    assert held(**above, unsent_bytes=60 * SEGMENT) == sockets.NETWORK
+    assert find_blocker(**above, unsent_bytes=10 * SEGMENT) == sockets.SEND_BUFFER
+    assert find_blocker(**above, unsent_bytes=60 * SEGMENT) == sockets.NETWORK
 
 
 def test_where_nothing_is_acknowledged_for_long_the_path_is_not_at_work() -> None:
-    assert held(**SENDING, since_acknowledged_seconds=0.03) == sockets.PAUSED
+    assert find_blocker(**SENDING, since_acknowledged_seconds=0.03) == sockets.PAUSED
     far = {"min_rtt_seconds": 0.02, "rtt_seconds": 0.02}
-    assert held(**SENDING, **far, since_acknowledged_seconds=0.03) == sockets.NETWORK
-    assert held(**SENDING, backoffs=1, since_acknowledged_seconds=0.3) == sockets.NETWORK
+    assert find_blocker(**SENDING, **far, since_acknowledged_seconds=0.03) == sockets.NETWORK
+    assert find_blocker(**SENDING, backoffs=1, since_acknowledged_seconds=0.3) == sockets.NETWORK
 
 
 @pytest.mark.parametrize(
@@ -78,8 +80,8 @@ def test_a_path_is_full_where_its_rtt_never_comes_back_to_the_least(
     trips: list[float], full: bool
 ) -> None:
     """A sender that backs off below the bandwidth-delay product leaves no queue."""
-    least = 0.0001 if trips[0] < 0.001 else 0.031
-    assert sockets.is_always_full(trips, least, sockets.FILLED_RATIO) is full
+    base_rtt = 0.0001 if trips[0] < 0.001 else 0.031
+    assert sockets.is_always_full(trips, base_rtt, sockets.FILLED_RATIO) is full
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ def test_a_queue_makes_the_rtt_rise_with_what_is_in_flight(
     flights: list[float], trips: list[float], rises: bool
 ) -> None:
     looks = [
-        SocketLook(at / 10, in_flight_bytes=flying, rtt_seconds=rtt)
-        for at, (flying, rtt) in enumerate(zip(flights, trips, strict=True))
+        SocketLook(n / 10, in_flight_bytes=flying, rtt_seconds=rtt)
+        for n, (flying, rtt) in enumerate(zip(flights, trips, strict=True))
     ]
     assert sockets.rises_with_flight(Connection(tuple(looks), None, None, SEGMENT)) is rises

@@ -1,4 +1,4 @@
-"""What the moving thread was blocked in, by its own times and the scheduler's count."""
+"""The moving thread's waits, by its own times and the scheduler's count."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def test_the_shares_of_a_bin_sum_to_one(run: float, walls: dict[str, float]) -> 
 
 
 def test_a_moment_beyond_the_copy_is_as_its_last_one() -> None:
-    made = thread(0.05, read=1.0)
-    assert isinstance(made.shares_at(2 * SECONDS), Shares)
-    assert made.shares_at(2 * SECONDS) == made.shares[-1]
+    mover = thread(0.05, read=1.0)
+    assert isinstance(mover.shares_at(2 * SECONDS), Shares)
+    assert mover.shares_at(2 * SECONDS) == mover.shares[-1]

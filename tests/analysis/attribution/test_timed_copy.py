@@ -1,4 +1,4 @@
-"""What a copy's flushes say of the disk that it was written to."""
+"""A copy's flushes, and what they say of the disk that it was written to."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def test_a_short_last_flush_says_nothing_of_the_disk() -> None:
 
 def test_a_long_one_says_what_the_bytes_would_take_at_its_pace() -> None:
     """100 MB in 4 s; in the flush the device writes 50 MB/s."""
-    written = push(2.0, device_written_bytes=lambda at: 50e6 * at * SECONDS / 9)
+    written = push(2.0, device_written_bytes=lambda n: 50e6 * n * SECONDS / 9)
     assert written.disk_lag() == pytest.approx(0.5)
-    slow = push(2.0, device_written_bytes=lambda at: 5e6 * at)
+    slow = push(2.0, device_written_bytes=lambda n: 5e6 * n)
     assert slow.disk_lag() == 1.0
 
 
@@ -32,8 +32,8 @@ def test_where_nobody_counted_the_device_it_had_work_while_it_was_flushed() -> N
 
 
 def test_a_server_that_flushes_more_than_it_was_asked_to_makes_each_write_durable() -> None:
-    def is_synced(flushes: float | None, made: float, requests: float = 100.0) -> bool:
-        counted = push(device_flushes=lambda at: made * at / 8)
+    def is_synced(flushes: float | None, total: float, requests: float = 100.0) -> bool:
+        counted = push(device_flushes=lambda n: total * n / 8)
         return bool(replace(counted, flushes=flushes, requests=requests).is_synced)
 
     assert is_synced(1.0, 80)
@@ -44,5 +44,5 @@ def test_a_server_that_flushes_more_than_it_was_asked_to_makes_each_write_durabl
 
 
 def test_a_flush_of_ours_is_under_way_between_its_request_and_its_reply() -> None:
-    made = push(requests=[["flush", 1.0, 1.1, 1.2, 0, MIB], ["write", 2.0, 2.1, 2.2, MIB, MIB]])
-    assert made.flushes_at(1.1) and not made.flushes_at(1.3) and not made.flushes_at(2.1)
+    run = push(requests=[["flush", 1.0, 1.1, 1.2, 0, MIB], ["write", 2.0, 2.1, 2.2, MIB, MIB]])
+    assert run.flushes_at(1.1) and not run.flushes_at(1.3) and not run.flushes_at(2.1)

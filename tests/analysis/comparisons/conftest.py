@@ -12,9 +12,13 @@ from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Comparison
 
 
-def about(rate: float) -> tuple[float, float, float]:
+def spread(rate: float) -> tuple[float, float, float]:
     """Three quiet runs."""
     return 0.99 * rate, rate, 1.01 * rate
+
+
+def plan(*steps: Any) -> tuple[Any, ...]:
+    return steps
 
 
 @pytest.fixture
@@ -24,10 +28,10 @@ def plant() -> Callable[..., Any]:
     """
 
     def planted(world: Any, *steps: tuple[Any, ...]) -> Any:
-        for name, *given in steps:
-            more = given.pop() if isinstance(given[-1], dict) else {}
-            runs = (about(*each) if isinstance(each, list) else each for each in given)
-            getattr(world, name)(*runs, **more)
+        for name, *arguments in steps:
+            options = arguments.pop() if isinstance(arguments[-1], dict) else {}
+            runs = (spread(*each) if isinstance(each, list) else each for each in arguments)
+            getattr(world, name)(*runs, **options)
         return world
 
     return planted
@@ -41,22 +45,23 @@ def bare(empty_world: Callable[..., Any]) -> Any:
 
 @pytest.fixture
 def path(bare: Any) -> Any:
-    """The same with a path of 1 Gbit/s between them, and without disks yet."""
+    """Two hosts with a path of 1 Gbit/s between them, and without disks yet."""
     bare.tcp("push", 117.6)
     bare.tcp("pull", 117.5)
     return bare
 
 
-def lines(found: Comparison) -> Iterator[str]:
+def lines(comparison: Comparison) -> Iterator[str]:
     """A comparison with all that it tells; what is not known is left out of a row."""
-    ratio = "no ratio" if found.ratio is None else f"{found.ratio:.4g}x"
-    real = "significant" if found.significant else "no significant difference"
-    yield f"{found.about}: {ratio}, {real}, steps {' '.join(map(str, found.steps))}".rstrip()
-    yield f"  {found.sentence}"
-    for row in found.rows:
-        assert row.keys() == found.rows[0].keys()
-        known = {name: value for name, value in row.items() if value is not None}
-        yield f"  {json.dumps(known, allow_nan=False)}"
+    ratio = "no ratio" if comparison.ratio is None else f"{comparison.ratio:.4g}x"
+    real = "significant" if comparison.significant else "no significant difference"
+    steps = " ".join(map(str, comparison.steps))
+    yield f"{comparison.about}: {ratio}, {real}, steps {steps}".rstrip()
+    yield f"  {comparison.sentence}"
+    for row in comparison.rows:
+        assert row.keys() == comparison.rows[0].keys()
+        cells = {name: value for name, value in row.items() if value is not None}
+        yield f"  {json.dumps(cells, allow_nan=False)}"
 
 
 @pytest.fixture
@@ -64,9 +69,9 @@ def says(request: pytest.FixtureRequest, golden: Callable[[str], None]) -> Calla
     """Keeps what the comparisons of a world say, of those that the test's module is about."""
 
     def noted(world: Any, **changes: Any) -> None:
-        found = diagnose(world.report(**changes)).comparisons
-        about = [each for each in found if each.about in request.module.ABOUT]
-        for line in [line for each in about for line in lines(each)] or ["nothing"]:
+        comparisons = diagnose(world.report(**changes)).comparisons
+        matches = [each for each in comparisons if each.about in request.module.ABOUT]
+        for line in [line for each in matches for line in lines(each)] or ["nothing"]:
             golden(line)
 
     return noted

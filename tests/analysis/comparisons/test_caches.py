@@ -2,34 +2,41 @@
 
 import pytest
 
+from tests.analysis.comparisons.conftest import plan
+
 ABOUT = ("cache",)
 
 FAST, SLOW = ("copy", "pull.cached", [112]), ("copy", "pull.uncached", [24])
 PLANTED = {
-    "the server's disk, where the uncached copy reaches it": (
-        *(("disk", "server", "read", (24, 25, 26)), FAST, SLOW),
+    "the server's disk, where the uncached copy reaches it": plan(
+        ("disk", "server", "read", (24, 25, 26)), FAST, SLOW
     ),
-    "the client's": (
+    "the client's": plan(
         ("disk", "client", "read", (24, 25, 26)),
-        *(("copy", "push.cached", [112]), ("copy", "push.uncached", [24])),
+        ("copy", "push.cached", [112]),
+        ("copy", "push.uncached", [24]),
     ),
     "a disk that nobody measured is what both copies differ in": (FAST, SLOW),
-    "a fast disk is not blamed": (
-        *(("disk", "server", "read", 800), ("disk", "client", "write", 900), FAST, SLOW),
+    "a fast disk is not blamed": plan(
+        ("disk", "server", "read", 800), ("disk", "client", "write", 900), FAST, SLOW
     ),
-    "an uncached copy that is the faster one is told without a word of its disk": (
-        *(("copy", "pull.cached", [60]), ("copy", "pull.uncached", [100])),
+    "an uncached copy that is the faster one is told without a word of its disk": plan(
+        ("copy", "pull.cached", [60]), ("copy", "pull.uncached", [100])
     ),
     "differences within the noise are none": (
         ("copy", "push.cached", (100, 105, 112)),
         ("copy", "push.uncached", (99, 108, 111)),
     ),
-    "of both directions the one that differs comes first": (
-        *(("disk", "server", "read", 25), ("copy", "push.cached", [112])),
-        *(("copy", "push.uncached", [111]), FAST, SLOW),
+    "of both directions the one that differs comes first": plan(
+        ("disk", "server", "read", 25),
+        ("copy", "push.cached", [112]),
+        ("copy", "push.uncached", [111]),
+        FAST,
+        SLOW,
     ),
-    "the user's own file is compared with itself alone": (
-        *(("copy", "file.pull.cached", [112]), ("copy", "file.pull.uncached", [12])),
+    "the user's own file is compared with itself alone": plan(
+        ("copy", "file.pull.cached", [112]),
+        ("copy", "file.pull.uncached", [12]),
         ("copy", "pull.uncached", [60]),
     ),
     "what may have been uncached is not compared": (

@@ -1,4 +1,4 @@
-"""What more connections of one SMB session move, and when that is no difference."""
+"""More connections of one SMB session: what they move, and when that is no difference."""
 
 import pytest
 
@@ -14,8 +14,8 @@ FULL = {"core_busy_ratios": (0.97, 0.2), "busiest_process_ratio": 0.97}
 
 def multichannel(world, rates, verb="pull", **details):
     cells = [{"channels": n, "bytes_per_second": rate * 1e6} for n, rate in rates.items()]
-    told = {"cells": cells, "offered": [], "hash_ok": True, **details}
-    world.add("smb-multichannel", "client", {**SETTING, "verb": verb}, max(rates.values()), told)
+    fields = {"cells": cells, "offered": [], "hash_ok": True, **details}
+    world.add("smb-multichannel", "client", {**SETTING, "verb": verb}, max(rates.values()), fields)
 
 
 RATES = {
@@ -56,8 +56,8 @@ REASONS = {
 def test_a_server_that_takes_one_connection_is_said_to_offer_no_more(bare, reason, says):
     bare.put("smb-multichannel", "client", SETTING, Skipped(reason))
     says(bare)
-    found = diagnose(bare.report()).comparisons
-    assert [each.sentence for each in found] == figures("channels", found)[0]
+    comparisons = diagnose(bare.report()).comparisons
+    assert [each.sentence for each in comparisons] == figures("channels", comparisons)[0]
 
 
 def test_what_was_not_measured_or_arrived_altered_tells_nothing(bare, says):

@@ -55,14 +55,16 @@ CLEAN = {
         ),
         *(
             pytest.param(each, id=f"an account that does not add up tells nothing: {each}")
-            for each in (
-                *({"sent_datagrams": 0}, {"sent_datagrams": None}),
-                *({"lost_datagrams": "some"}, {"lost_datagrams": 60_001}),
-            )
+            for each in [
+                {"sent_datagrams": 0},
+                {"sent_datagrams": None},
+                {"lost_datagrams": "some"},
+                {"lost_datagrams": 60_001},
+            ]
         ),
     ],
 )
 def test_an_account_of_datagrams(bare, changes, says):
-    told = {"verb": "push", "initiator": "client", **CLEAN, **changes}
-    bare.add("udp", told.pop("initiator"), {"verb": told.pop("verb")}, 94, told)
+    account = {"verb": "push", "initiator": "client", **CLEAN, **changes}
+    bare.add("udp", account.pop("initiator"), {"verb": account.pop("verb")}, 94, account)
     says(bare)

@@ -2,19 +2,21 @@
 
 import pytest
 
+from tests.analysis.comparisons.conftest import plan
+
 ABOUT = ("dialect",)
 
 MIB = 1 << 20
 
 
-def flight(request_bytes, depth, **more):
+def flight(request_bytes, depth, **extra):
     in_flight = request_bytes * depth
-    told = {"request_bytes": request_bytes, "depth": depth, "in_flight_bytes": in_flight}
-    return {"details": {**told, **more}}
+    details = {"request_bytes": request_bytes, "depth": depth, "in_flight_bytes": in_flight}
+    return {"details": {**details, **extra}}
 
 
-def smb1(rates=(28, 29, 29.5), **more):
-    return "copy", "pull.cached", rates, {"dialect": "smb1", **more}
+def smb1(rates=(28, 29, 29.5), **extra):
+    return "copy", "pull.cached", rates, {"dialect": "smb1", **extra}
 
 
 def session(signing=None, encryption=None):
@@ -26,14 +28,14 @@ NEW = ("copy", "pull.cached", (110, 112, 113), flight(MIB, 8))
 PLAIN = (smb1(**session()), ("copy", "pull.cached", (110, 112, 113), session("aes-gmac")))
 FULL = {"core_busy_ratios": (0.99, 0.3), "busiest_process_ratio": 0.98}
 PLANTED = {
-    "what each kept in flight, and what that allows": (
-        *(OLD, NEW, ("matrix", "pull", {(65536, 1): 6, (MIB, 8): 112}, 0.010)),
+    "what each kept in flight, and what that allows": plan(
+        OLD, NEW, ("matrix", "pull", {(65536, 1): 6, (MIB, 8): 112}, 0.010)
     ),
-    "a round trip that holds neither is not offered as the reason": (
-        *(OLD, NEW, ("matrix", "pull", {(65536, 1): 60, (MIB, 8): 112}, 0.0003)),
+    "a round trip that holds neither is not offered as the reason": plan(
+        OLD, NEW, ("matrix", "pull", {(65536, 1): 60, (MIB, 8): 112}, 0.0003)
     ),
-    "the cap of the slower one, where no round trip holds it": (
-        *(smb1(**flight(60 << 10, 16), server=FULL), NEW),
+    "the cap of the slower one, where no round trip holds it": plan(
+        smb1(**flight(60 << 10, 16), server=FULL), NEW
     ),
     "within the noise": (
         ("copy", "pull.cached", (105, 110, 114), {"dialect": "2.1"}),
@@ -66,8 +68,8 @@ def test_a_round_trip_by_one_connect_is_told_as_about(world, plant, seconds, say
 OTHERS = {
     "altered": smb1(29, details={"hash_ok": False}),
     "failed": ("fail", "pull.cached", "reset"),
-    "the server's": (
-        *("copy", "server.push.cached", 29, {"dialect": "smb1", "initiator": "server"}),
+    "the server's": plan(
+        "copy", "server.push.cached", 29, {"dialect": "smb1", "initiator": "server"}
     ),
     "the mount's": ("native", "pull.cached", 29),
     "another copy": ("copy", "push.cached", 29, {"dialect": "smb1"}),

@@ -4,16 +4,18 @@ from dataclasses import replace
 
 import pytest
 
+from tests.analysis.comparisons.conftest import plan
+
 ABOUT = ("direction",)
 FULL = {"core_busy_ratios": (0.99, 0.3), "busiest_process_ratio": 0.98}
 IDLE = {"client": {"core_busy_ratios": (), "busiest_process_ratio": 0.0}}
 
 
-def both(pushed, pulled, cache="cached", **more):
+def both(pushed, pulled, cache="cached", **runs):
     """The two copies; details and loads of either by its verb."""
     rates = {"push": pushed, "pull": pulled}
     return tuple(
-        ("copy", f"{verb}.{cache}", rate if isinstance(rate, tuple) else [rate], more.get(verb, {}))
+        ("copy", f"{verb}.{cache}", rate if isinstance(rate, tuple) else [rate], runs.get(verb, {}))
         for verb, rate in rates.items()
     )
 
@@ -23,26 +25,25 @@ def disks(**rates):
     return tuple(("disk", *name.split("_"), rate) for name, rate in rates.items())
 
 
-def by_server(**more):
-    """Both copies as the server starts them."""
-    more = {"initiator": "server", **more}
-    return ("copy", "server.push.cached", [60], more), ("copy", "server.pull.cached", [112], more)
+def by_server(**extra):
+    extra = {"initiator": "server", **extra}
+    return ("copy", "server.push.cached", [60], extra), ("copy", "server.pull.cached", [112], extra)
 
 
 def late(acknowledged=None, flush_seconds=None):
-    told = {"acknowledged_bytes_per_second": acknowledged, "flush_seconds": flush_seconds}
-    return {"details": {name: value for name, value in told.items() if value is not None}}
+    figures = {"acknowledged_bytes_per_second": acknowledged, "flush_seconds": flush_seconds}
+    return {"details": {name: value for name, value in figures.items() if value is not None}}
 
 
 SLOW_WRITES = (39, 40, 41)
 FAST = disks(server_write=400, client_write=900)
 OVER_A_PATH_THAT_CARRIES_117_BOTH_WAYS = {
-    "the server's disk that writes slowly makes pushes slower": (
-        *(*disks(server_read=210, server_write=SLOW_WRITES, client_write=900), *both(38, 112)),
+    "the server's disk that writes slowly makes pushes slower": plan(
+        *disks(server_read=210, server_write=SLOW_WRITES, client_write=900), *both(38, 112)
     ),
     "what nothing explains is told so, and the network is cleared": both(96, 25),
-    "a cap of unstable runs is not offered": (
-        *(*disks(server_write=SLOW_WRITES), *both((24, 38, 45), 112)),
+    "a cap of unstable runs is not offered": plan(
+        *disks(server_write=SLOW_WRITES), *both((24, 38, 45), 112)
     ),
     # No disk was measured, but the last byte had arrived as fast as the other way.
     "a flush that takes the whole difference explains it: push": (
@@ -51,8 +52,8 @@ OVER_A_PATH_THAT_CARRIES_117_BOTH_WAYS = {
     "a flush that takes the whole difference explains it: pull": (
         both(112, 45, pull=late(113e6, 2.5))
     ),
-    "one cap of cached and uncached is written once": (
-        *(*disks(server_write=SLOW_WRITES), *both(38, 112), *both(37, 100, "uncached")),
+    "one cap of cached and uncached is written once": plan(
+        *disks(server_write=SLOW_WRITES), *both(38, 112), *both(37, 100, "uncached")
     ),
 }
 
@@ -67,20 +68,23 @@ def test_over_a_path_that_carries_117_both_ways(path, plant, steps, says):
 
 
 OVER_A_PATH_OF_ITS_OWN = {
-    "a link that carries less one way makes that way slower": (
-        *(("tcp", "push", 117.6), ("tcp", "pull", 11.8), *FAST, *both(112, 11.4)),
+    "a link that carries less one way makes that way slower": plan(
+        ("tcp", "push", 117.6), ("tcp", "pull", 11.8), *FAST, *both(112, 11.4)
     ),
-    "a ceiling between both rates that is not reached is told as such": (
-        *(("tcp", "push", 117.6), ("tcp", "pull", 60), *disks(server_read=210), *FAST),
-        *both(96, 25),
+    "a ceiling between both rates that is not reached is told as such": plan(
+        ("tcp", "push", 117.6), ("tcp", "pull", 60), *disks(server_read=210), *FAST, *both(96, 25)
     ),
-    "a cap that both keep to explains none: it is above the faster one": (
-        *(("tcp", "push", (117, 117.6, 118)), ("tcp", "pull", (112, 117.5, 118)), *FAST),
+    "a cap that both keep to explains none: it is above the faster one": plan(
+        ("tcp", "push", (117, 117.6, 118)),
+        ("tcp", "pull", (112, 117.5, 118)),
+        *FAST,
         *both((99, 100.5, 102), (112, 113, 114)),
     ),
-    "a near tie names both": (
-        *(("tcp", "push", 117.6), ("tcp", "pull", (38, 40, 42))),
-        *(*disks(client_write=(39, 41, 43), server_write=400), *both(112, 38.5)),
+    "a near tie names both": plan(
+        ("tcp", "push", 117.6),
+        ("tcp", "pull", (38, 40, 42)),
+        *disks(client_write=(39, 41, 43), server_write=400),
+        *both(112, 38.5),
     ),
     "a ceiling that was itself hindered between both rates is not called one": (
         (
@@ -92,8 +96,8 @@ OVER_A_PATH_OF_ITS_OWN = {
         *both(96, 25, "uncached"),
     ),
     **{
-        f"a flush that explains only a part is not offered: {name}": (
-            *(("tcp", "push", 117.6), *both(push, 112, push=late(*flush))),
+        f"a flush that explains only a part is not offered: {name}": plan(
+            ("tcp", "push", 117.6), *both(push, 112, push=late(*flush))
         )
         for name, push, flush in (
             ("slow before it", 45, (60e6, 1.0)),
@@ -120,8 +124,8 @@ BETWEEN_TWO_KNOWN_HOSTS = {
         *by_server(),
     ),
     "where only the server started both that is told": by_server(engine="tool"),
-    "the system's own copies lead": (
-        *(("native", "push.cached", [112]), ("native", "pull.cached", [60])),
+    "the system's own copies lead": plan(
+        ("native", "push.cached", [112]), ("native", "pull.cached", [60])
     ),
     **{
         f"what is not the same copy the other way is not compared: {name}": (PUSH, step)
@@ -144,14 +148,14 @@ def test_between_two_known_hosts(world, plant, steps, says):
 
 
 def test_the_receivers_window_is_named_where_it_holds_one_direction(path, plant, sockets, says):
-    held = sockets(
+    connection = sockets(
         by="receive-window",
         receive_window_limited_ratio=0.9,
         peer_window_bytes_median=65536,
         in_flight_bytes_median=64000,
         rtt_seconds_median=0.0163,
     )
-    says(plant(path, *FAST, *both(100, 4, pull={"details": {"sockets": held}})))
+    says(plant(path, *FAST, *both(100, 4, pull={"details": {"sockets": connection}})))
 
 
 def test_with_nothing_measured_beside_the_copies_nothing_is_said_to_carry_more(

@@ -18,9 +18,9 @@ def test_both_rates_are_told_where_they_differ(world, says):
 
 
 def test_what_the_system_copied_says_so(world, says):
-    at = world.native("push.cached", 100)
-    step, outcome = world.entries[at]
-    world.entries[at] = (step, replace(outcome, details={**outcome.details, **acknowledged(900)}))
+    n = world.native("push.cached", 100)
+    step, outcome = world.entries[n]
+    world.entries[n] = (step, replace(outcome, details={**outcome.details, **acknowledged(900)}))
     says(world)
 
 

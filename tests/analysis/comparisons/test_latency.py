@@ -34,8 +34,8 @@ TABLE = [
 ]
 
 
-def latency(world, fit=FIT, **told):
-    details = {"fit": fit, "table": TABLE, "percentiles": {"p50_seconds": 0.00025}, **told}
+def latency(world, fit=FIT, **figures):
+    details = {"fit": fit, "table": TABLE, "percentiles": {"p50_seconds": 0.00025}, **figures}
     return world.add("latency", "client", {"seconds": 3.0}, 109, details)
 
 
@@ -109,9 +109,9 @@ def test_forged_figures_break_nothing(world, strange):
         latency(world, **{part: dict.fromkeys({**FIT, **NAGLE, "p50_seconds": 1}, strange)})
     latency(world, table=[row(strange, 1, "warm", 0.1), row(1, strange, "cold", 0.1), *TABLE])
     latency(world, table=[row(1, 1, strange, 0.1), row(1, 1, "warm", strange), *TABLE])
-    for found in diagnose(world.report()).comparisons:
-        json.dumps(found.rows, allow_nan=False)
-        assert found.sentence
+    for comparison in diagnose(world.report()).comparisons:
+        json.dumps(comparison.rows, allow_nan=False)
+        assert comparison.sentence
 
 
 def test_small_files_that_arrived_altered_are_not_reckoned_with(world, says):

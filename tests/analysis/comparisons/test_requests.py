@@ -1,4 +1,4 @@
-"""Which application gets what: measured where there is a cell, else by the fit, else nothing."""
+"""Each application's rate: measured where there is a cell, else by the fit, else nothing."""
 
 import pytest
 
@@ -86,9 +86,9 @@ def test_strange_cells_altered_bytes_and_one_cell_tell_nothing(bare, says):
 
 
 def test_a_cell_may_leave_out_what_follows_from_it(bare, says):
-    told = [
+    cells = [
         {"request_bytes": size, "depth": depth, "bytes_per_second": rate * 1e6}
         for (size, depth), rate in CELLS.items()
     ]
-    bare.matrix("sideways", CELLS, 0.01, details={"cells": told, "rtt_seconds": "soon"})
+    bare.matrix("sideways", CELLS, 0.01, details={"cells": cells, "rtt_seconds": "soon"})
     says(bare)

@@ -1,15 +1,17 @@
-"""What signing and encryption take of the rate, and whose CPU bears it."""
+"""The cost of signing and encryption in rate, and whose CPU bears it."""
 
 import pytest
+
+from tests.analysis.comparisons.conftest import plan
 
 ABOUT = ("security",)
 
 FULL = {"core_busy_ratios": (0.97, 0.2), "busiest_process_ratio": 0.97}
 
 
-def costing(seconds_per_gigabyte, rate, **more):
+def costing(seconds_per_gigabyte, rate, **extra):
     """A server that needs so much of its CPU for a GB, over 4 s at a rate in MB/s."""
-    return {"server": {"copy_cpu_seconds": seconds_per_gigabyte * rate * 4 / 1000, **more}}
+    return {"server": {"copy_cpu_seconds": seconds_per_gigabyte * rate * 4 / 1000, **extra}}
 
 
 PLANTED = {
@@ -18,27 +20,30 @@ PLANTED = {
         ("tax", "pull", "signed", [115], costing(0.45, 115)),
         ("tax", "pull", "encrypted", [84], costing(1.9, 84, **FULL)),
     ),
-    "each direction is told apart": (
-        *(("tax", "push", "plain", [100]), ("tax", "push", "signed", [50])),
-        *(("tax", "pull", "plain", [100]), ("tax", "pull", "signed", [50])),
+    "each direction is told apart": plan(
+        ("tax", "push", "plain", [100]),
+        ("tax", "push", "signed", [50]),
+        ("tax", "pull", "plain", [100]),
+        ("tax", "pull", "signed", [50]),
     ),
-    "where plain is not allowed signed is the base": (
-        *(("tax", "pull", "signed", [100]), ("tax", "pull", "encrypted", [70])),
+    "where plain is not allowed signed is the base": plan(
+        ("tax", "pull", "signed", [100]), ("tax", "pull", "encrypted", [70])
     ),
-    "what ran faster costs nothing": (
-        *(("tax", "pull", "plain", [50]), ("tax", "pull", "signed", [70])),
+    "what ran faster costs nothing": plan(
+        ("tax", "pull", "plain", [50]), ("tax", "pull", "signed", [70])
     ),
     "a tick of CPU time is no cost": (
         ("tax", "pull", "plain", 0.25, {"server": {"copy_cpu_seconds": 0.0}}),
         ("tax", "pull", "signed", 0.25, {"server": {"copy_cpu_seconds": 0.01}}),
     ),
-    "single runs have to differ by a quarter": (
-        *(("tax", "pull", "plain", 100), ("tax", "pull", "signed", 85)),
+    "single runs have to differ by a quarter": plan(
+        ("tax", "pull", "plain", 100), ("tax", "pull", "signed", 85)
     ),
-    "one kind alone, altered bytes and strange words compare nothing": (
+    "one kind alone, altered bytes and strange words compare nothing": plan(
         ("tax", "pull", "plain", 100),
         ("tax", "pull", "encrypted", 50, {"hash_ok": False}),
-        *(("tax", "pull", "obfuscated", 50), ("tax", "sideways", "signed", 50)),
+        ("tax", "pull", "obfuscated", 50),
+        ("tax", "sideways", "signed", 50),
     ),
 }
 

@@ -14,7 +14,7 @@ SEED = {8 * KIB: 34.12, 16 * KIB: 64.0, 32 * KIB: 93.16, 64 * KIB: 105.0, 128 * 
 """MB/s, as people measured a gigabit card of 2005 with ttcp."""
 
 
-def sweep(world, rates, over="tcp", verb="push", spread=0.02, **told):
+def sweep(world, rates, over="tcp", verb="push", spread=0.02, **figures):
     points = [
         {
             "buffer_bytes": size,
@@ -31,7 +31,7 @@ def sweep(world, rates, over="tcp", verb="push", spread=0.02, **told):
         for size, rate in rates.items()
     ]
     setting = {"over": over, "verb": verb, "seconds": 0.45}
-    details = {"points": points, "knee_bytes": 64 * KIB, **told}
+    details = {"points": points, "knee_bytes": 64 * KIB, **figures}
     return world.add("sweep", "client", setting, max(rates.values()), details)
 
 
@@ -40,23 +40,23 @@ SWEPT = {
     "the knee, and what 8 KiB get": (SEED, {}),
     "of a pull": (SEED, {"verb": "pull"}),
     "on one host": (SEED, {"over": "loopback"}),
-    "where the smallest is enough no size is recommended": (
-        *({512: 11.7, 8 * KIB: 11.8, 64 * KIB: 11.75}, {"knee_bytes": 512}),
+    "where the smallest is enough no size is recommended": pytest.param(
+        {512: 11.7, 8 * KIB: 11.8, 64 * KIB: 11.75}, {"knee_bytes": 512}
     ),
-    "where the usual size is enough the smallest is held against the best": (
-        *({512: 20.0, 8 * KIB: 111.0, 64 * KIB: 112.0}, {"knee_bytes": 8 * KIB}),
+    "where the usual size is enough the smallest is held against the best": pytest.param(
+        {512: 20.0, 8 * KIB: 111.0, 64 * KIB: 112.0}, {"knee_bytes": 8 * KIB}
     ),
     "passes that meet are no difference": ({8 * KIB: 70.0, 64 * KIB: 100.0}, {"spread": 0.3}),
     "a knee that is not told is found": (SEED, {"knee_bytes": None}),
-    "a best that did not reach its rate again leaves a knee below 95 %": (
-        *(ODD, {"over": "loopback", "knee_bytes": 32 * KIB}),
+    "a best that did not reach its rate again leaves a knee below 95 %": pytest.param(
+        ODD, {"over": "loopback", "knee_bytes": 32 * KIB}
     ),
 }
 
 
-@pytest.mark.parametrize(("rates", "more"), SWEPT.values(), ids=SWEPT)
-def test_the_buffer_that_is_enough(world, rates, more, says):
-    sweep(world, rates, **more)
+@pytest.mark.parametrize(("rates", "extra"), SWEPT.values(), ids=SWEPT)
+def test_the_buffer_that_is_enough(world, rates, extra, says):
+    sweep(world, rates, **extra)
     says(world)
 
 
@@ -72,8 +72,8 @@ def test_a_forged_point_breaks_nothing(world, key, strange):
     index = sweep(world, SEED)
     step, outcome = world.entries[index]
     outcome.details["points"][1][key] = strange
-    for found in diagnose(world.report()).comparisons:
-        json.dumps(found.rows, allow_nan=False)
+    for comparison in diagnose(world.report()).comparisons:
+        json.dumps(comparison.rows, allow_nan=False)
     outcome.details["knee_bytes"] = strange
     assert all(each.sentence for each in diagnose(world.report()).comparisons)
 

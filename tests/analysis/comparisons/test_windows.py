@@ -10,9 +10,9 @@ KIB, MIB = 1 << 10, 1 << 20
 TRIP = 0.149
 
 
-def cell(window, streams, rate, **more):
+def cell(window, streams, rate, **extra):
     bound = None if not window else streams * window / TRIP
-    told = {
+    fields = {
         "window_bytes": window,
         "granted_bytes": 2 * window or 8 * MIB,
         "streams": streams,
@@ -20,9 +20,9 @@ def cell(window, streams, rate, **more):
         "rtt_unloaded_seconds": TRIP,
         "rtt_loaded_seconds": TRIP,
         "bound_bytes_per_second": bound,
-        **more,
+        **extra,
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 LONG_PATH = [
@@ -36,21 +36,21 @@ LONG_PATH = [
 
 
 def measured(world, cells, verb="push", knee=(256 * KIB, 8), details=None, **loads):
-    told = {
+    fields = {
         "cells": cells,
         "knee": {"window_bytes": knee[0], "streams": knee[1]},
         "rtt_seconds": TRIP,
         "bdp_bytes": 11.4e6 * TRIP,
         **(details or {}),
     }
-    world.add("matrix", "client", {"verb": verb}, 11.4, told, **loads)
+    world.add("matrix", "client", {"verb": verb}, 11.4, fields, **loads)
     return world
 
 
 KNOWN = {
     "the knee, the product and what the smallest window gets": (LONG_PATH, {}),
-    "the system's tuning gets much less: a finding": (
-        *([cell(0, 1, 2.8), *LONG_PATH[1:]], {"verb": "pull"}),
+    "the system's tuning gets much less: a finding": pytest.param(
+        [cell(0, 1, 2.8), *LONG_PATH[1:]], {"verb": "pull"}
     ),
     "the system's tuning is the knee, not spoken of twice": (
         [cell(0, 1, 11.4), cell(16 * KIB, 1, 0.1), cell(64 * KIB, 1, 0.4)],
@@ -58,28 +58,29 @@ KNOWN = {
     ),
     "a window that is not granted": (
         [
-            *(cell(0, 1, 11.2), cell(64 * KIB, 1, 0.4)),
+            cell(0, 1, 11.2),
+            cell(64 * KIB, 1, 0.4),
             cell(256 * KIB, 1, 1.4, granted_bytes=425_984),
             cell(MIB, 1, 1.4, granted_bytes=425_984),
         ],
         {},
     ),
-    "round trips that grow under load are a queue": (
-        *([*LONG_PATH[:-1], cell(4 * MIB, 1, 11.4, rtt_loaded_seconds=0.45)], {}),
+    "round trips that grow under load are a queue": pytest.param(
+        [*LONG_PATH[:-1], cell(4 * MIB, 1, 11.4, rtt_loaded_seconds=0.45)], {}
     ),
-    "a small window that something else holds is not held by it": (
-        *([cell(0, 1, 11.4), cell(16 * KIB, 1, 0.02), cell(4 * MIB, 1, 11.4)], {}),
+    "a small window that something else holds is not held by it": pytest.param(
+        [cell(0, 1, 11.4), cell(16 * KIB, 1, 0.02), cell(4 * MIB, 1, 11.4)], {}
     ),
     "without the system's own tuning there is nothing to compare it with": (LONG_PATH[1:], {}),
-    "a smallest window that gets what all get is no limit": (
-        *([cell(0, 1, 11.2), cell(256 * KIB, 8, 11.3), cell(4 * MIB, 8, 11.4)], {}),
+    "a smallest window that gets what all get is no limit": pytest.param(
+        [cell(0, 1, 11.2), cell(256 * KIB, 8, 11.3), cell(4 * MIB, 8, 11.4)], {}
     ),
 }
 
 
-@pytest.mark.parametrize(("cells", "more"), KNOWN.values(), ids=KNOWN)
-def test_windows_and_streams_side_by_side(bare, cells, more, says):
-    says(measured(bare, cells, **more))
+@pytest.mark.parametrize(("cells", "extra"), KNOWN.values(), ids=KNOWN)
+def test_windows_and_streams_side_by_side(bare, cells, extra, says):
+    says(measured(bare, cells, **extra))
 
 
 def test_what_time_or_this_tool_left_out_is_said(empty_world, says):
@@ -109,8 +110,8 @@ def test_a_figure_that_is_not_known_stays_unknown(bare, says):
         {"window_bytes": window, "streams": 1, "bytes_per_second": rate}
         for window, rate in ((0, 1e6), (16 * KIB, 2e6))
     ]
-    told = {"rtt_seconds": None, "bdp_bytes": "much", "knee": None}
-    says(measured(bare, cells, details=told))
+    fields = {"rtt_seconds": None, "bdp_bytes": "much", "knee": None}
+    says(measured(bare, cells, details=fields))
 
 
 @pytest.mark.parametrize(

@@ -19,14 +19,14 @@ def step(world: Any, verb: str, rate: float, pattern: str, **details: Any) -> No
 def zones(rates: list[float]) -> list[dict[str, float]]:
     many = len(rates)
     return [
-        {"from_ratio": at / many, "to_ratio": (at + 1) / many, "bytes_per_second": rate * MB}
-        for at, rate in enumerate(rates)
+        {"from_ratio": n / many, "to_ratio": (n + 1) / many, "bytes_per_second": rate * MB}
+        for n, rate in enumerate(rates)
     ]
 
 
 def disc(outer: float, inner: float, many: int = 9) -> list[float]:
-    places = [(at + 0.5) / many for at in range(many)]
-    return [(outer**2 - at * (outer**2 - inner**2)) ** 0.5 for at in places]
+    places = [(place + 0.5) / many for place in range(many)]
+    return [(outer**2 - place * (outer**2 - inner**2)) ** 0.5 for place in places]
 
 
 def test_a_spinning_disc_is_told_by_its_edges_and_its_weak_zone(bare, says):
@@ -44,32 +44,32 @@ def test_what_is_no_spinning_disc_is_said_to_be_none(bare, rates, says):
     says(bare)
 
 
-def at(places: list[float], rates: list[float]) -> list[dict[str, float]]:
+def place_zones(places: list[float], rates: list[float]) -> list[dict[str, float]]:
     """Files of 1 % of the disk."""
     pairs = zip(places, rates, strict=True)
     return [
-        {"from_ratio": at, "to_ratio": at + 0.01, "bytes_per_second": rate * MB}
-        for at, rate in pairs
+        {"from_ratio": place, "to_ratio": place + 0.01, "bytes_per_second": rate * MB}
+        for place, rate in pairs
     ]
 
 
 def test_of_a_disc_that_was_read_and_written_both_rates_of_a_place_are_told(bare, says):
     step(bare, "read", 120, "zones", zones=zones(disc(180, 90)))
     places = [0.05, 0.15, 0.25, 0.35, 0.45]
-    written = [0.95 * (180**2 - at * (180**2 - 90**2)) ** 0.5 for at in places]
-    step(bare, "write", 120, "zones", zones=at(places, written))
+    written = [0.95 * (180**2 - place * (180**2 - 90**2)) ** 0.5 for place in places]
+    step(bare, "write", 120, "zones", zones=place_zones(places, written))
     says(bare)
 
 
 @pytest.mark.parametrize("rates", [[60, 60.4, 59.8, 60.1, 60.2], [70, 69, 71, 68, 68]])
 def test_a_part_of_a_disk_tells_one_rate_or_no_curve(bare, rates, says):
-    step(bare, "write", 60, "zones", zones=at([0.05, 0.15, 0.25, 0.35, 0.45], rates))
+    step(bare, "write", 60, "zones", zones=place_zones([0.05, 0.15, 0.25, 0.35, 0.45], rates))
     says(bare)
 
 
 @pytest.mark.parametrize("why", ["", "ssd", "untold"])
 def test_where_one_part_of_the_disk_is_reached_no_curve_is_told(bare, why, says):
-    near = at([0.05, 0.1, 0.15], [70, 69, 68])
+    near = place_zones([0.05, 0.1, 0.15], [70, 69, 68])
     step(bare, "write", 70, "zones", zones=zones([480]) if why else near, one_place=why)
     says(bare)
 
@@ -119,8 +119,8 @@ LONG = {"acknowledged_bytes_per_second": 9e8, "sustained_bytes_per_second": 1e8}
     ],
 )
 def test_the_knee_is_held_against_the_dirty_limit(bare, knee, limit, says):
-    more = {"knee_bytes": knee, "dirty_limit_bytes": limit, "flush_seconds": 3.0}
-    step(bare, "write", 200, "sustained", **LONG, **more)
+    extra = {"knee_bytes": knee, "dirty_limit_bytes": limit, "flush_seconds": 3.0}
+    step(bare, "write", 200, "sustained", **LONG, **extra)
     says(bare)
 
 

@@ -13,10 +13,8 @@ RECEIVER: Component = ("disk", "client")
 CORE: Component = ("cpu", "server")
 WINDOW: Component = ("tcp", "client")
 REQUESTS: Component = ("smb", "server")
-CHAIN: tuple[Component, ...] = (
-    *(SENDER, CORE, ("tcp", "server"), NETWORK),
-    *(WINDOW, REQUESTS, ("cpu", "client"), RECEIVER),
-)
+AFTER_NETWORK: tuple[Component, ...] = (WINDOW, REQUESTS, ("cpu", "client"), RECEIVER)
+CHAIN = (SENDER, CORE, ("tcp", "server"), NETWORK, *AFTER_NETWORK)
 
 
 def fact(part: Part, kind: Kind, level: float, beside: bool = False) -> Fact:
@@ -27,11 +25,10 @@ def fact(part: Part, kind: Kind, level: float, beside: bool = False) -> Fact:
     return Fact(part, kind, rate, "another step", beside=beside)
 
 
-def copy(rate: float, *facts: Fact, **more: Any) -> CopyFacts:
+def copy(rate: float, *facts: Fact, **extra: Any) -> CopyFacts:
     """A pull of so many MB/s over a short path, whose time nobody watched unless told."""
     level = Level.around(rate * 1e6)
     base = CopyFacts(
-        *("pull.uncached", "3.1.1", "own", "client", "server", "client", level, CHAIN, facts, ()),
-        rtt_seconds=2e-4,
+        "pull.uncached", "3.1.1", "own", "client", "server", "client", level, CHAIN, facts, ()
     )
-    return replace(base, **more)
+    return replace(base, **{"rtt_seconds": 2e-4, **extra})

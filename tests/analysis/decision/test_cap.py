@@ -1,4 +1,4 @@
-"""How a cap is chosen, how sure it is, and what stands of a copy whose runs scatter."""
+"""Tests the choice of a cap, its confidence, and what stands of a copy whose runs scatter."""
 
 import pytest
 
@@ -38,8 +38,8 @@ CONFIDENCE = {
     "two ceilings within the noise": (LINK, 111, {"disk": 115, "memory": 116}),
     "steady runs": (LINK, STEADY, {}),
     "spreads that meet": (LINK, (93, 95, 104), {"link": (100, 117, 118)}),
-    "a guest robbed of its cores": (
-        *(LINK, 116, {"link": 117, "disk": None, "server": {"steal_ratio": 0.25}}),
+    "a guest robbed of its cores": pytest.param(
+        LINK, 116, {"link": 117, "disk": None, "server": {"steal_ratio": 0.25}}
     ),
 }
 PART_OF_THE_TIME = {
@@ -47,29 +47,29 @@ PART_OF_THE_TIME = {
     "a quota half of the time": ("cpu/client/quota", 70, {"client": quota(0.5)}),
     "a quota hardly ever": (NOBODY, 70, {"server": quota(0.09)}),
     "a quota most of the time": (QUOTA, 70, {"server": STOPPED}),
-    "quotas on both hosts": (*(NOBODY, 70, {"client": quota(0.3), "server": quota(0.3)}),),
+    "quotas on both hosts": pytest.param(NOBODY, 70, {"client": quota(0.3), "server": quota(0.3)}),
     "cores that are nearly full": (NOBODY, 240, fast(server=all_cores(0.82))),
     "a core that is nearly full": ("cpu/server/one-core", 240, fast(server=one_core(0.82))),
-    "a core that this tool nearly fills": (
-        *("instrument/client/ceiling", 240, fast(client=one_core(0.88))),
+    "a core that this tool nearly fills": pytest.param(
+        "instrument/client/ceiling", 240, fast(client=one_core(0.88))
     ),
     "cores with room": (NOBODY, 240, fast(client=all_cores(0.78))),
     "a core with room": ("cpu/client/one-core", 240, fast(client=one_core(0.78))),
     "full cores": (CORES, 240, fast(server=all_cores(0.97))),
     "a full core": ("cpu/server/one-core", 240, fast(server=one_core(0.97))),
-    "nearly full cores where a ceiling is reached": (
-        *(LINK, 0.87 * 117.6, {"client": all_cores(0.85), "server": all_cores(0.85)}),
+    "nearly full cores where a ceiling is reached": pytest.param(
+        LINK, 0.87 * 117.6, {"client": all_cores(0.85), "server": all_cores(0.85)}
     ),
-    "what other processes use": (
-        *(NOBODY, 240, fast(client={**all_cores(0.85), "other_cpu_seconds": 4.8})),
+    "what other processes use": pytest.param(
+        NOBODY, 240, fast(client={**all_cores(0.85), "other_cpu_seconds": 4.8})
     ),
 }
 SCATTER = {
     "contention": (CROWD, SCATTERED, {"server": CROWDED}),
     "a quota": (QUOTA, SCATTERED, {"server": STOPPED}),
     "full cores": (CORES, SCATTERED, {"server": FULL}),
-    "contention of steady runs": (
-        *(CROWD, (39.5, 40, 40.5), {"server": {**CROWDED, "run_delay_seconds": 4.0}}),
+    "contention of steady runs": pytest.param(
+        CROWD, (39.5, 40, 40.5), {"server": {**CROWDED, "run_delay_seconds": 4.0}}
     ),
     "a disk": (NOBODY, SCATTERED, {"disk": 41}),
     "a link": (NOBODY, SCATTERED, {"link": 41}),
@@ -81,21 +81,21 @@ SCATTER = {
 }
 
 
-@pytest.mark.parametrize(("named", "rate", "more"), CONFIDENCE.values(), ids=CONFIDENCE)
-def test_a_verdict_is_as_sure_as_its_weakest_part(pulled, named, rate, more, says):
-    says(pulled(rate, **more), named)
+@pytest.mark.parametrize(("cap", "rate", "extra"), CONFIDENCE.values(), ids=CONFIDENCE)
+def test_a_verdict_is_as_sure_as_its_weakest_part(pulled, cap, rate, extra, says):
+    says(pulled(rate, **extra), cap)
 
 
-@pytest.mark.parametrize(("named", "rate", "more"), PART_OF_THE_TIME.values(), ids=PART_OF_THE_TIME)
+@pytest.mark.parametrize(("cap", "rate", "extra"), PART_OF_THE_TIME.values(), ids=PART_OF_THE_TIME)
 def test_what_held_a_copy_for_a_part_of_the_time_is_named_with_doubt(
-    pulled, named, rate, more, says
+    pulled, cap, rate, extra, says
 ):
-    says(pulled(rate, **more), named)
+    says(pulled(rate, **extra), cap)
 
 
-@pytest.mark.parametrize(("named", "rate", "more"), SCATTER.values(), ids=SCATTER)
-def test_of_scattered_runs_only_what_the_load_itself_shows_stands(pulled, named, rate, more, says):
-    says(pulled(rate, **more), named)
+@pytest.mark.parametrize(("cap", "rate", "extra"), SCATTER.values(), ids=SCATTER)
+def test_of_scattered_runs_only_what_the_load_itself_shows_stands(pulled, cap, rate, extra, says):
+    says(pulled(rate, **extra), cap)
 
 
 def test_an_uncached_copy_without_proof_is_less_sure(world, says):
@@ -104,15 +104,15 @@ def test_an_uncached_copy_without_proof_is_less_sure(world, says):
 
 
 @pytest.mark.parametrize(
-    ("cores", "named"), [(0.15, "cpu/client/quota"), (4.0, "instrument/client/ceiling")]
+    ("cores", "cap"), [(0.15, "cpu/client/quota"), (4.0, "instrument/client/ceiling")]
 )
-def test_a_loopback_under_a_quota_is_not_the_tools_ceiling(empty_world, cores, named, says):
+def test_a_loopback_under_a_quota_is_not_the_tools_ceiling(empty_world, cores, cap, says):
     """It ended before the quota's first stop was counted."""
-    alone = empty_world(agent=False)
-    alone.loopback("client", 77, client={"quota_cores": cores, "throttled_ratio": 0.0})
+    world = empty_world(agent=False)
+    world.loopback("client", 77, client={"quota_cores": cores, "throttled_ratio": 0.0})
     stopped = {"quota_cores": cores, "throttled_ratio": 0.9, "copy_cpu_seconds": 0.6}
-    alone.copy("pull.cached", 73, memory=74, client=stopped)
-    says(alone, named)
+    world.copy("pull.cached", 73, memory=74, client=stopped)
+    says(world, cap)
 
 
 def test_of_a_quota_and_a_core_that_hold_in_part_the_fuller_one_is_named(world, says):

@@ -1,4 +1,4 @@
-"""What a fix gains, by the facts of the copy."""
+"""The gain of a fix, by the facts of the copy."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ WRITES = fact(RECEIVER, ALONE, 500)
 READS = fact(SENDER, ALONE, 400)
 
 
-def predicted(found: Gain) -> float:
-    assert found.predicted is not None
-    return found.predicted.median / 1e6
+def predicted(gain: Gain) -> float:
+    assert gain.predicted is not None
+    return gain.predicted.median / 1e6
 
 
-def following(found: Gain) -> str:
-    return found.next.words if found.next is not None else ""
+def following(gain: Gain) -> str:
+    return gain.next.words if gain.next is not None else ""
 
 
 def test_what_is_left_sets_the_rate_and_is_the_next_limit() -> None:
     """A copy gets the usual share of what TCP carries by itself, or the one that a twin shows."""
     path = fact(NETWORK, ALONE, 117.6)
-    found = gain(copy(24, path, WRITES), [DISK])
-    assert following(found) == "network/path/link-rate"
-    assert predicted(found) == pytest.approx(0.975 * 117.6)
+    fix = gain(copy(24, path, WRITES), [DISK])
+    assert following(fix) == "network/path/link-rate"
+    assert predicted(fix) == pytest.approx(0.975 * 117.6)
     other = fact(NETWORK, SHOWN, 108, beside=True)
     assert predicted(gain(copy(24, path, other, READS, WRITES), [NEIGHBOUR])) == pytest.approx(108)
 
@@ -77,8 +77,8 @@ def test_a_disk_works_beside_the_transfer_and_is_still_one_without_others() -> N
     path, without = fact(NETWORK, ALONE, 117.6), (Without("disk", "server", Level.around(110e6)),)
     assert 45 < predicted(gain(copy(24, path, fact(RECEIVER, ALONE, 60)), [DISK])) < 60
     facts = (fact(SENDER, BUSY, 1.0), path, WRITES)
-    alone = copy(20, fact(SENDER, ALONE, 60), *facts, without=without, view="both")
-    assert 45 < predicted(gain(alone, [OTHERS_IO])) < 60
+    slow = copy(20, fact(SENDER, ALONE, 60), *facts, without=without, view="both")
+    assert 45 < predicted(gain(slow, [OTHERS_IO])) < 60
     assert gain(copy(20, *facts, view="both"), [OTHERS_IO]).missing == (SENDER, 0.0)
 
 
@@ -99,9 +99,9 @@ def test_what_a_cap_kept_low_tells_nothing_of_what_comes_after_it() -> None:
     narrow = copy(4, fact(NETWORK, SHOWN, 8), WRITES, READS, rtt_seconds=0.02)
     assert gain(narrow, [NARROW]).missing == (NETWORK, 8e6)
     other_way = replace(narrow, signs=(Sign("other-way", None, 11.6e6),))
-    found = gain(other_way, [NARROW])
-    assert found.predicted is not None
-    assert found.predicted.low < 8.1e6 and predicted(found) == pytest.approx(0.99 * 11.6)
+    fix = gain(other_way, [NARROW])
+    assert fix.predicted is not None
+    assert fix.predicted.low < 8.1e6 and predicted(fix) == pytest.approx(0.99 * 11.6)
 
 
 def test_without_others_a_path_carries_their_share_too() -> None:

@@ -1,4 +1,4 @@
-"""How likely each component is the cap: what each kind of fact says of it."""
+"""The likelihood of each component to be the cap, by each kind of fact."""
 
 from __future__ import annotations
 
@@ -50,22 +50,22 @@ def test_a_limit_that_the_copy_exceeds_is_none_and_a_second_witness_counts_less(
         likely(NETWORK, copy(50))
     )
     one, two = fact(NETWORK, ALONE, 52), fact(NETWORK, ALLOWS, 52)
-    alone, both = likely(NETWORK, copy(50, one)), likely(NETWORK, copy(50, one, two))
-    assert alone < both < 1
+    single, both = likely(NETWORK, copy(50, one)), likely(NETWORK, copy(50, one, two))
+    assert single < both < 1
 
 
 def test_what_moved_more_through_a_component_speaks_against_it_and_not_without_end() -> None:
     facts = [copy(50, fact(SENDER, SHOWN, rate)) for rate in (40, 80, 8000, 80_000)]
-    least, some, more, most = (likely(SENDER, each) for each in facts)
-    assert least > some > more == most > 0
+    tiny, some, big, huge = (likely(SENDER, each) for each in facts)
+    assert tiny > some > big == huge > 0
 
 
 def test_a_twin_clears_what_was_not_seen_too() -> None:
     """All but the sender's disk moved more: what is left is that disk."""
     others = [part for part in CHAIN if part != SENDER]
-    shown = [fact(part, SHOWN, 118, beside=True) for part in others]
-    twin = copy(15, *shown)
-    stranger = copy(15, *(replace(each, beside=False) for each in shown))
+    witnesses = [fact(part, SHOWN, 118, beside=True) for part in others]
+    twin = copy(15, *witnesses)
+    stranger = copy(15, *(replace(each, beside=False) for each in witnesses))
     assert likely(SENDER, twin) > likely(SENDER, stranger)
     assert likely(UNKNOWN, twin) < 0.1 and decide(twin).key == ("disk", "server", "read")
 
@@ -87,9 +87,9 @@ def test_work_that_a_view_cannot_see_lies_in_its_unknown_time() -> None:
 def test_what_is_seen_in_this_copy_voids_what_other_moments_showed() -> None:
     """Others came to the path after a test of it."""
     facts = (fact(NETWORK, SHOWN, 118), fact(NETWORK, BUSY, 0.9))
-    before = copy(20, *facts, view="both")
-    shared = replace(before, signs=(Sign("others-traffic", "server", 0.8),))
-    assert likely(NETWORK, shared) > likely(NETWORK, before)
+    plain = copy(20, *facts, view="both")
+    shared = replace(plain, signs=(Sign("others-traffic", "server", 0.8),))
+    assert likely(NETWORK, shared) > likely(NETWORK, plain)
     assert decide(shared).key == ("network", "path", "contention")
 
 
@@ -122,11 +122,11 @@ def test_below_one_half_nothing_is_named_but_two_in_a_tie_are_named_together() -
 
 def test_no_verdict_is_surer_than_its_view_allows() -> None:
     facts = (fact(SENDER, BUSY, 1.0), fact(SENDER, ALONE, 52))
-    seen = {view: copy(50, *facts, view=view) for view in ("both", "hidden", "alone", "counters")}
-    found = [decide(each).confidence for each in seen.values()]
-    assert found == sorted(found, reverse=True) and found[0] <= 0.98
-    assert decide(replace(seen["both"], supplied=True)).confidence <= 0.7
-    assert decide(replace(seen["both"], trust=0.6)).confidence == 0.6
+    views = {view: copy(50, *facts, view=view) for view in ("both", "hidden", "alone", "counters")}
+    confidences = [decide(each).confidence for each in views.values()]
+    assert confidences == sorted(confidences, reverse=True) and confidences[0] <= 0.98
+    assert decide(replace(views["both"], supplied=True)).confidence <= 0.7
+    assert decide(replace(views["both"], trust=0.6)).confidence == 0.6
 
 
 def test_scattered_runs_name_only_what_the_copys_own_time_shows() -> None:

@@ -31,7 +31,7 @@ LINK, NOBODY = "network/path/link-rate", "unknown/inconclusive"
 @pytest.fixture
 def far(between):
     """Makes 100 Mbit/s over 16 ms between disks that are faster."""
-    return lambda one=11.95, several=11.9, **more: between(one, several, **more)
+    return lambda one=11.95, several=11.9, **extra: between(one, several, **extra)
 
 
 @pytest.mark.parametrize(
@@ -75,14 +75,14 @@ ALONE = {
 }
 
 
-@pytest.mark.parametrize(("named", "one", "several", "rate"), ALONE.values(), ids=ALONE)
+@pytest.mark.parametrize(("cap", "one", "several", "rate"), ALONE.values(), ids=ALONE)
 def test_without_the_copys_own_connection_tcp_alone_shows_the_same_window(
-    far, named, one, several, rate, says
+    far, cap, one, several, rate, says
 ):
     """5.3 MB/s by the window and the round trip."""
     world = far(one, several, limits={**SMALL, "unread_bytes_median": 0})
     world.copy("pull.cached", rate)
-    says(world, *([named] if one == 5.1 else []))
+    says(world, *([cap] if one == 5.1 else []))
 
 
 def test_a_window_on_a_short_path_is_named_where_tcp_alone_carries_more(far, sockets, says):

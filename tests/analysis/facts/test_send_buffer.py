@@ -40,7 +40,6 @@ LINK, NOBODY = "network/path/link-rate", "unknown/inconclusive"
 
 @pytest.fixture
 def near(between):
-    """Makes a link between disks that are faster."""
     return lambda one=35.9, several=None: between(one, several or one)
 
 
@@ -58,10 +57,10 @@ def test_a_fixed_buffer_that_runs_empty_each_round_trip_is_named(near, sockets, 
 def test_a_buffer_that_was_seen_full_is_named_beside_a_crowded_cpu(near, sockets, says):
     """Others take the receiver's cores as well: both are told, and neither is sure."""
     world = near(11.95)
-    told = {**FIXED, "by": "send-buffer", "send_queue_full_ratio": 0.92}
-    told.update(send_buffer_bytes=65_536, min_rtt_seconds=0.016, in_flight_bytes_high=295_391)
+    figures = {**FIXED, "by": "send-buffer", "send_queue_full_ratio": 0.92}
+    figures.update(send_buffer_bytes=65_536, min_rtt_seconds=0.016, in_flight_bytes_high=295_391)
     crowded = {"core_busy_ratios": (1.0, 1.0), "other_cpu_seconds": 6.0, "run_delay_seconds": 2.0}
-    details = {"sockets": sockets(**told)}
+    details = {"sockets": sockets(**figures)}
     world.copy("push.uncached", (5.2, 5.3, 5.4), details=details, server=crowded)
     says(world, "cpu/server/contention")
     assert world.diagnosed().verdict.detail == "or the client's TCP"
@@ -77,16 +76,16 @@ def test_the_option_in_smb_conf_is_named(near, sockets, says):
 def test_the_end_of_tcp_wmem_is_named_with_its_number(near, sockets, says):
     world = near(11.95)
     world.server = replace(world.server, socket_buffers={"net.ipv4.tcp_wmem": "4096 16384 65536"})
-    told = {**FIXED, "send_buffer_bytes": 65_536, "min_rtt_seconds": 0.016}
-    told.update(in_flight_bytes_high=254_848, unsent_bytes_median=13_032)
-    world.copy("pull.cached", (6.8, 7.0, 7.2), details={"sockets": sockets(**told)})
+    figures = {**FIXED, "send_buffer_bytes": 65_536, "min_rtt_seconds": 0.016}
+    figures.update(in_flight_bytes_high=254_848, unsent_bytes_median=13_032)
+    world.copy("pull.cached", (6.8, 7.0, 7.2), details={"sockets": sockets(**figures)})
     says(world, "tcp/server/send-buffer")
 
 
 def test_the_kernels_own_count_is_enough(near, sockets, says):
     world = near(6.1, 11.9)
-    told = {**COUNTED, "unread_bytes_median": 0, "send_buffer_bytes": 65_536}
-    world.copy("push.cached", (5.9, 6.0, 6.1), details={"sockets": sockets(**told)})
+    figures = {**COUNTED, "unread_bytes_median": 0, "send_buffer_bytes": 65_536}
+    world.copy("push.cached", (5.9, 6.0, 6.1), details={"sockets": sockets(**figures)})
     says(world, "tcp/client/send-buffer")
 
 
@@ -129,8 +128,8 @@ def test_a_loopback_that_waits_for_acknowledgements_is_not_the_tools_ceiling(nea
     """A tiny buffer makes it 1.8 MB/s, with an idle core: no copy is blamed on the tool."""
     world = near(11.95)
     idle = {"core_busy_ratios": (0.05, 0.02), "busiest_process_ratio": 0.02}
-    at = world.loopback("client", 1.77, client=idle)
-    world.entries[at][1].details["limits"] = {"rtt_seconds_median": 0.028}
+    index = world.loopback("client", 1.77, client=idle)
+    world.entries[index][1].details["limits"] = {"rtt_seconds_median": 0.028}
     world.copy("push.cached", 1.75)
     says(world, NOBODY)
 
@@ -150,15 +149,15 @@ def test_bursts_and_nothing_unsent_may_be_a_slow_disks_at_the_sender(near, socke
     world = near(117.6)
     world.forget(verb="read")
     world.disk("server", "read", 25)
-    told = {"sockets": sockets(**FIXED | change)}
-    world.copy("pull.uncached", (24, 24.5, 25), details=told)
+    figures = {"sockets": sockets(**FIXED | change)}
+    world.copy("pull.uncached", (24, 24.5, 25), details=figures)
     says(world, "disk/server/read")
 
 
 def test_a_fixed_buffer_that_fills_the_link_is_not_blamed(near, sockets, says):
     world = near(117.6)
-    told = {**FIXED, "min_rtt_seconds": 0.0002, "rtt_seconds_median": 0.0016}
-    world.copy("pull.cached", (112, 113, 114), details={"sockets": sockets(**told)})
+    figures = {**FIXED, "min_rtt_seconds": 0.0002, "rtt_seconds_median": 0.0016}
+    world.copy("pull.cached", (112, 113, 114), details={"sockets": sockets(**figures)})
     says(world, LINK)
 
 
@@ -175,8 +174,8 @@ HALF = {
 @pytest.mark.parametrize("change", HALF.values(), ids=HALF)
 def test_half_the_evidence_names_nobody(near, sockets, change, says):
     world = near()
-    told = sockets(**{**FIXED, **change})
-    world.copy("pull.cached", (19.5, 20, 20.4), details={"sockets": told})
+    figures = sockets(**{**FIXED, **change})
+    world.copy("pull.cached", (19.5, 20, 20.4), details={"sockets": figures})
     says(world, NOBODY)
 
 
@@ -184,8 +183,8 @@ def test_requests_that_are_too_few_are_not_the_buffers_affair(near, sockets, say
     """Small in flight though the buffers are large: SMB asks for no more."""
     world = near(117.6)
     world.matrix("pull", {(65536, 1): 6, (1 << 20, 8): 110}, 0.01)
-    told = {**FIXED, "send_buffer_bytes": 2_000_000, "min_rtt_seconds": 0.0101}
-    told.update(in_flight_bytes_median=65_536, in_flight_bytes_high=65_536)
+    figures = {**FIXED, "send_buffer_bytes": 2_000_000, "min_rtt_seconds": 0.0101}
+    figures.update(in_flight_bytes_median=65_536, in_flight_bytes_high=65_536)
     details = {"in_flight_bytes": 65_536, "request_bytes": 65_536, "depth": 1, "requests": 400}
-    world.copy("pull.cached", (5.9, 6.0, 6.1), details={**details, "sockets": sockets(**told)})
+    world.copy("pull.cached", (5.9, 6.0, 6.1), details={**details, "sockets": sockets(**figures)})
     says(world, "smb/path/round-trips")

@@ -1,4 +1,4 @@
-"""What a report itself shows of a copy without a cause."""
+"""Rates that a report itself shows of a copy without a cause."""
 
 import pytest
 
@@ -37,19 +37,19 @@ def test_an_old_dialect_has_the_fastest_copy_in_a_newer_one(copies):
 
 
 def test_a_users_file_has_this_runs_own_which_lies_in_one_piece(copies, empty_world):
-    found = rates(copies, "file.pull.uncached")
-    assert found["seek"] == found["zone"] == 24
-    alone = empty_world()
-    alone.copy("file.pull.uncached", 12)
-    assert rates(alone, "file.pull.uncached") == {}
+    causes = rates(copies, "file.pull.uncached")
+    assert causes["seek"] == causes["zone"] == 24
+    bare = empty_world()
+    bare.copy("file.pull.uncached", 12)
+    assert rates(bare, "file.pull.uncached") == {}
 
 
 def test_a_mount_has_this_tools_own_copy(copies):
     copies.native("pull.cached", 60)
     native = [each for each in steps.copies(copies.report()) if each.native]
-    found = [each for copy in native for each in without(copies.report(), copy)]
+    others = [each for copy in native for each in without(copies.report(), copy)]
     assert ("round-trips", "client", 112e6) in [
-        (each.cause, each.side, each.level.median) for each in found
+        (each.cause, each.side, each.level.median) for each in others
     ]
 
 

@@ -75,7 +75,7 @@ def plain_claims() -> Callable[[Report], list[Claim]]:
 def says(
     says: Callable[..., None], plain_claims: Callable[[Report], list[Claim]]
 ) -> Callable[..., None]:
-    """As for all of the analysis; what the rules say has to be plain as well."""
+    """Keeps what the rules say as for all of the analysis; it has to be plain as well."""
 
     def noted(world: Any, *expected: str, **target: Any) -> None:
         says(world, *expected, **target)
@@ -87,10 +87,10 @@ def says(
 
 
 @pytest.fixture
-def alone(empty_world: Callable[..., Any]) -> Any:
+def one_end(empty_world: Callable[..., Any]) -> Any:
     """A client whose disks are fast, and no agent on the server."""
-    made = empty_world(agent=False)
-    made.loopback("client", 2100)
-    made.disk("client", "read", (1480, 1500, 1510))
-    made.disk("client", "write", (890, 900, 915))
-    return made
+    world = empty_world(agent=False)
+    world.loopback("client", 2100)
+    world.disk("client", "read", (1480, 1500, 1510))
+    world.disk("client", "write", (890, 900, 915))
+    return world

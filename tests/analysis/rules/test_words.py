@@ -1,4 +1,4 @@
-"""What the rules say of each stored report: short sentences, and no coined words."""
+"""The rules' words on each stored report: short sentences, and no coined words."""
 
 from __future__ import annotations
 

@@ -22,8 +22,7 @@ ON_USB2 = {"usb_bits_per_second": USB2, "usb_version": "2.00"}
 LINK = "network/path/link-rate"
 
 
-def made(rate, **server):
-    """Makes two hosts with fast disks, the server's card with these facts."""
+def make_world(rate, **server):
     world = World()
     world.loopback("client", 4000)
     world.loopback("server", 4000)
@@ -36,7 +35,6 @@ def made(rate, **server):
 
 
 def carried(world, rate, verb="pull", streams=1, **loads):
-    """TCP and a copy that run at a rate."""
     world.tcp(verb, (rate, rate * 1.01, rate * 1.02), streams=streams, **loads)
     copied = (rate * 0.96, rate * 0.97, rate * 0.98)
     world.copy(f"{verb}.cached", copied, memory=rate * 0.99, **loads)
@@ -46,40 +44,40 @@ FULL = {
     "an adapter at USB 2": ("usb", G1, 28, "pull", ON_USB2),
     "a faster one": ("usb", G1, 33, "push", ON_USB2),
     "as fast as controllers are": ("usb", G1, 41, "pull", ON_USB2),
-    "a USB 3 adapter at a USB 2 port is told to move": (
-        *("usb", G1, 38, "pull", {**ON_USB2, "usb_version": "2.10"}),
+    "a USB 3 adapter at a USB 2 port is told to move": pytest.param(
+        "usb", G1, 38, "pull", {**ON_USB2, "usb_version": "2.10"}
     ),
-    "a 5 Gbit/s adapter at USB 3": (
-        *("usb", G5, 430, "push", {"usb_bits_per_second": USB3, "usb_version": "3.00"}),
+    "a 5 Gbit/s adapter at USB 3": pytest.param(
+        "usb", G5, 430, "push", {"usb_bits_per_second": USB3, "usb_version": "3.00"}
     ),
     "a narrow slot, with what the card could use": ("pcie", G10, 390, "pull", {"pcie": SLOT}),
     "a slot nearer to what it can": ("pcie", G10, 460, "pull", {"pcie": SLOT}),
-    "one that gives all that the card can use takes another card": (
-        *("pcie", G10, 420, "pull", {"pcie": {**SLOT, **ALL_USED}}),
+    "one that gives all that the card can use takes another card": pytest.param(
+        "pcie", G10, 420, "pull", {"pcie": {**SLOT, **ALL_USED}}
     ),
 }
 
 
 @pytest.mark.parametrize(("cause", "link", "rate", "verb", "card"), FULL.values(), ids=FULL)
 def test_a_slot_or_a_usb_link_that_is_full_is_named(cause, link, rate, verb, card, says):
-    world = made(link, **card)
+    world = make_world(link, **card)
     carried(world, rate, verb, 4 if cause == "pcie" else 1)
     says(world, f"bus/server/{cause}")
 
 
-def test_a_clients_adapter_is_the_clients_with_an_agent_and_without(alone, says):
-    world = made(G1)
+def test_a_clients_adapter_is_the_clients_with_an_agent_and_without(one_end, says):
+    world = make_world(G1)
     world.change_interface("client", usb_bits_per_second=USB2)
     carried(world, 38)
     says(world, "bus/client/usb")
-    alone.change_interface("client", usb_bits_per_second=USB2)
-    alone.copy("pull.cached", 33, memory=34)
-    says(alone, "bus/client/usb")
+    one_end.change_interface("client", usb_bits_per_second=USB2)
+    one_end.copy("pull.cached", 33, memory=34)
+    says(one_end, "bus/client/usb")
 
 
 @pytest.mark.parametrize(("kind", "cards"), [("vlan", 1), ("bond", 2)])
 def test_a_card_below_is_seen_where_it_is_the_only_one(kind, cards, says):
-    world = made(G10, pcie=SLOT)
+    world = make_world(G10, pcie=SLOT)
     below = replace(world.server.interface, kind="ethernet", address="")
     world.change_interface("server", kind=kind, virtual=True, lower=(below,) * cards, pcie={})
     carried(world, 430)
@@ -90,7 +88,7 @@ def test_a_card_below_is_seen_where_it_is_the_only_one(kind, cards, says):
 
 
 def test_a_narrow_slot_is_silent_where_the_disk_caps(says):
-    world = made(G10, pcie=SLOT)
+    world = make_world(G10, pcie=SLOT)
     world.forget("disk", side="server")
     world.disk("server", "read", 150)
     world.disk("server", "write", 140)
@@ -115,8 +113,8 @@ ENOUGH = {
     "a slot as wide as the card": (G10, 1177, {"pcie": WIDE}),
     "a narrow slot that a gigabit card does not need": (G1, 117.6, {"pcie": NARROW}),
     **{
-        f"the rate of a link of {rate} MB/s is that link's whatever the slot": (
-            *(G10, rate, {"pcie": SLOT}),
+        f"the rate of a link of {rate} MB/s is that link's whatever the slot": pytest.param(
+            G10, rate, {"pcie": SLOT}
         )
         for rate in (11.77, 117.7, 294)
     },
@@ -125,23 +123,23 @@ ENOUGH = {
 
 @pytest.mark.parametrize(("link", "rate", "card"), ENOUGH.values(), ids=ENOUGH)
 def test_a_slot_or_a_usb_link_that_carries_the_link_is_silent(link, rate, card, says):
-    world = made(link, **card)
+    world = make_world(link, **card)
     carried(world, rate)
     says(world, LINK)
 
 
 def test_a_guests_slot_is_emulated_and_silent(says):
-    world = made(G10, pcie=SLOT)
+    world = make_world(G10, pcie=SLOT)
     world.server = replace(world.server, virtual="kvm")
     carried(world, 430)
     says(world, LINK)
 
 
 def test_a_full_cpu_beside_usb_2_leaves_the_usb_a_lower_bound(says):
-    world = made(G1, **ON_USB2)
+    world = make_world(G1, **ON_USB2)
     full = {"core_busy_ratios": (1.0, 0.98), "busiest_process_ratio": 0.97, "copy_cpu_seconds": 7.0}
     carried(world, 30, server=full)
     says(world)
-    assert world.named()[0] == "cpu"
+    assert world.verdict_key()[0] == "cpu"
     standings = [each.standing for each in world.diagnosed().ceilings if each.component == "bus"]
     assert standings == ["at-least"]

@@ -20,7 +20,6 @@ ABLE_3 = {"able_lanes": 4, "able_transfers_per_second": 8e9, "able_bytes_per_sec
 
 @pytest.fixture
 def lan(empty_world):
-    """A link of 25 Gbit/s between two hosts; the disks are the test's."""
     world = empty_world()
     world.tcp("pull", 2900)
     world.tcp("push", 2900)
@@ -119,29 +118,29 @@ def test_a_full_link_behind_a_slower_network_is_no_cap(empty_world, says):
     says(world, "network/path/link-rate")
 
 
-@pytest.mark.parametrize("known", ["two disks", "no folder", "no agent"])
-def test_where_the_one_disk_is_not_known_none_is_judged_by_its_link(lan, known, says):
+@pytest.mark.parametrize("case", ["two disks", "no folder", "no agent"])
+def test_where_the_one_disk_is_not_known_none_is_judged_by_its_link(lan, case, says):
     hang(lan, "server", ON_USB2, ON_USB2)
-    if known != "two disks":
-        lan.server = replace(lan.server, folder=None) if known == "no folder" else None
+    if case != "two disks":
+        lan.server = replace(lan.server, folder=None) if case == "no folder" else None
     pulled(lan, 38, 37)
     says(lan, "disk/server/read")
 
 
-@pytest.mark.parametrize(("inner", "named"), [(18, "disk/server/read"), (38, "bus/server/usb")])
-def test_a_disc_that_falls_from_edge_to_edge_is_not_held_by_its_usb(lan, inner, named, says):
+@pytest.mark.parametrize(("inner", "cap"), [(18, "disk/server/read"), (38, "bus/server/usb")])
+def test_a_disc_that_falls_from_edge_to_edge_is_not_held_by_its_usb(lan, inner, cap, says):
     """The outer edge of a disc that falls may give just what the link does by chance."""
     hang(lan, "server", ON_USB2)
-    told = []
-    for at in range(9):
-        rate = (38**2 - (at + 0.5) / 9 * (38**2 - inner**2)) ** 0.5 * MB
-        told.append({"from_ratio": at / 9, "to_ratio": (at + 1) / 9, "bytes_per_second": rate})
+    zones = []
+    for n in range(9):
+        rate = (38**2 - (n + 0.5) / 9 * (38**2 - inner**2)) ** 0.5 * MB
+        zones.append({"from_ratio": n / 9, "to_ratio": (n + 1) / 9, "bytes_per_second": rate})
     setting = {"side": "server", "verb": "read", "cache": "uncached", "pattern": "zones"}
-    lan.add("disk", "server", setting, 30, {"zones": told, "device": "sda1", "located": True})
+    lan.add("disk", "server", setting, 30, {"zones": zones, "device": "sda1", "located": True})
     place = {"device": "sda1", "device_bytes": 10**12, "located": True, "bytes": 2**30}
     place |= {"spans": [{"from_ratio": 0.0, "to_ratio": 0.01, "bytes": 2**30}]}
     setting = {**setting, "pattern": "sequential"}
     lan.add("disk", "server", setting, 38, {"cache": {"proven": True}, "place": place})
     lan.disk("client", "write", 2000)
     lan.copy("pull.uncached", 37)
-    says(lan, named)
+    says(lan, cap)

@@ -12,7 +12,7 @@ CROWDED = {
     "other_cpu_seconds": 2.6,
     "run_delay_seconds": 3.7,
 }
-"""Of a copy beside two busy loops, as its kernel counted it: the waits of all threads."""
+"""The host's load in a copy beside two busy loops, as its kernel counted it: all threads' waits."""
 SMALL = ((65536, 1), (65536, 2), (65536, 4), (262144, 1))
 
 
@@ -35,10 +35,10 @@ def matrix(world, cells, rtt_seconds=7e-5, **loads):
     world.add("smb-matrix", "client", setting, 500, details, **loads)
 
 
-def test_a_client_whose_cores_others_take_is_named_in_doubt_without_an_agent(alone, says):
-    alone.copy("pull.cached", (160, 166, 170), dialect="NT1", client=CROWDED)
-    says(alone, CLIENT)
-    assert alone.diagnosed().verdict.confidence < 0.7
+def test_a_client_whose_cores_others_take_is_named_in_doubt_without_an_agent(one_end, says):
+    one_end.copy("pull.cached", (160, 166, 170), dialect="NT1", client=CROWDED)
+    says(one_end, CLIENT)
+    assert one_end.diagnosed().verdict.confidence < 0.7
 
 
 def test_with_an_agent_that_saw_the_server_rest_it_is_as_sure_as_limits_say(world, says):
@@ -58,32 +58,30 @@ PAUSES = {
 }
 
 
-@pytest.mark.parametrize(("named", "ratios", "rtt"), PAUSES.values(), ids=PAUSES)
+@pytest.mark.parametrize(("cap", "ratios", "rtt"), PAUSES.values(), ids=PAUSES)
 def test_a_server_that_answers_at_once_or_after_pauses_has_neighbours(
-    alone, named, ratios, rtt, says
+    one_end, cap, ratios, rtt, says
 ):
-    alone.copy("pull.cached", (250, 260, 269))
-    matrix(alone, pausing(*ratios), rtt)
-    says(alone, named)
-    assert alone.diagnosed().verdict.confidence < 0.7
+    one_end.copy("pull.cached", (250, 260, 269))
+    matrix(one_end, pausing(*ratios), rtt)
+    says(one_end, cap)
+    assert one_end.diagnosed().verdict.confidence < 0.7
 
 
-def test_the_pauses_scatter_the_runs_and_stay_their_cause(alone, says):
-    alone.copy("pull.cached", (150, 260, 300))
-    matrix(alone, pausing(*TAKEN))
-    says(alone, SERVER)
+def test_the_pauses_scatter_the_runs_and_stay_their_cause(one_end, says):
+    one_end.copy("pull.cached", (150, 260, 300))
+    matrix(one_end, pausing(*TAKEN))
+    says(one_end, SERVER)
 
 
-def test_pauses_of_a_client_that_waits_itself_tell_nothing_of_the_server(alone, says):
-    alone.copy("pull.cached", (250, 260, 269))
-    matrix(alone, pausing(*TAKEN), client=CROWDED)
-    says(alone, NOBODY)
+def test_pauses_of_a_client_that_waits_itself_tell_nothing_of_the_server(one_end, says):
+    one_end.copy("pull.cached", (250, 260, 269))
+    matrix(one_end, pausing(*TAKEN), client=CROWDED)
+    says(one_end, NOBODY)
 
 
-@pytest.mark.parametrize(("again_bytes", "named"), [(11e3, SERVER), (2e7, NOBODY)])
-def test_lost_packets_pause_a_copy_too_and_packets_sent_twice_do_not(
-    alone, again_bytes, named, says
-):
-    alone.copy("push.cached", (240, 250), details={"sockets": {"retransmitted_bytes": again_bytes}})
-    matrix(alone, pausing(*TAKEN))
-    says(alone, named)
+@pytest.mark.parametrize(("resent", "cap"), [(11e3, SERVER), (2e7, NOBODY)])
+def test_lost_packets_pause_a_copy_too_and_packets_sent_twice_do_not(one_end, resent, cap, says):
+    one_end.copy("push.cached", (240, 250), details={"sockets": {"retransmitted_bytes": resent}})
+    matrix(one_end, pausing(*TAKEN))
+    says(one_end, cap)

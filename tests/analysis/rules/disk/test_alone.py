@@ -1,4 +1,4 @@
-"""What a disk's figures mean: each cause where it was planted, silent where it was not."""
+"""The meaning of a disk's figures: each cause where it was planted, silent where it was not."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ def zones(
     weak: dict[int, float] | None = None,
     count: int = 9,
 ) -> int:
-    """The server's disk read zone by zone."""
     dips = weak or {}
-    rates = [law((at + 0.5) / count, outer, inner) * dips.get(at, 1) for at in range(count)]
-    told = [
+    rates = [law((n + 0.5) / count, outer, inner) * dips.get(n, 1) for n in range(count)]
+    rows = [
         {
             "from_ratio": number / count,
             "to_ratio": (number + 1) / count,
@@ -41,13 +40,13 @@ def zones(
         }
         for number, rate in enumerate(rates)
     ]
-    details = {"zones": told, "seek_seconds": seek_seconds, "device": device, "located": True}
+    details = {"zones": rows, "seek_seconds": seek_seconds, "device": device, "located": True}
     setting = {"side": "server", "verb": "read", "cache": "uncached", "pattern": "zones"}
     return int(world.add("disk", "server", setting, sum(rates) / count, details))
 
 
 def place(
-    begin: float, end: float, fragments: int = 1, size_bytes: int = GIB, **more: Any
+    begin: float, end: float, fragments: int = 1, size_bytes: int = GIB, **extra: Any
 ) -> dict[str, Any]:
     """A file on sda1, in one span or in many that lie alike."""
     return {
@@ -61,16 +60,15 @@ def place(
         "to_ratio": end,
         "centre_ratio": (begin + end) / 2,
         "spans": [{"from_ratio": begin, "to_ratio": end, "bytes": size_bytes}],
-        **more,
+        **extra,
     }
 
 
 def disk(world: Any, verb: str, rate: Any, pattern: str = "sequential", **details: Any) -> int:
-    """A step of the server's disk with more to tell."""
     setting = {"side": "server", "verb": verb, "cache": "uncached", "pattern": pattern}
     proof = {"cache": {"proven": True}} if verb == "read" else {}
-    told = {"device": "sda1", **proof, **details}
-    return int(world.add("disk", "server", setting, rate, told))
+    fields = {"device": "sda1", **proof, **details}
+    return int(world.add("disk", "server", setting, rate, fields))
 
 
 @pytest.fixture
@@ -125,11 +123,11 @@ IN_NONE = {
     "rising": (law(0.025, 30.0, 60.0), place(0.0, 0.05), {"outer": 30.0, "inner": 60.0}),
     "no place": (law(0.935), None, {}),
     "a zone that is hardly weak": (law(0.5) * 0.9, place(0.47, 0.53), {"weak": {4: 0.85}}),
-    "a partition of no known place": (
-        *(law(0.95), place(0.9, 0.92, whole={**WHOLE, "from_ratio": None}), {"device": "sda"}),
+    "a partition of no known place": pytest.param(
+        law(0.95), place(0.9, 0.92, whole={**WHOLE, "from_ratio": None}), {"device": "sda"}
     ),
-    "a partition of a disk of no known size": (
-        *(law(0.95), place(0.9, 0.92, whole={**WHOLE, "device_bytes": None}), {"device": "sda"}),
+    "a partition of a disk of no known size": pytest.param(
+        law(0.95), place(0.9, 0.92, whole={**WHOLE, "device_bytes": None}), {"device": "sda"}
     ),
 }
 
@@ -149,17 +147,17 @@ def test_a_push_is_held_against_the_zones_that_were_read(lan, of_its_place, caus
     says(lan, f"disk/server/{cause}")
 
 
-@pytest.mark.parametrize("at", [(0.9, 0.92, 0.94), (0.1, 0.3, 0.5)])
-def test_a_push_is_held_against_the_zones_that_were_written(lan, at, says):
-    """Those that lie too near each other leave it to those that were read."""
-    if at[0] > 0.5:
+@pytest.mark.parametrize("places", [(0.9, 0.92, 0.94), (0.1, 0.3, 0.5)], ids=["at0", "at1"])
+def test_a_push_is_held_against_the_zones_that_were_written(lan, places, says):
+    """Written zones too near each other leave it to the zones that were read."""
+    if places[0] > 0.5:
         zones(lan)
-    written = lan.entries[zones(lan, count=len(at))]
+    written = lan.entries[zones(lan, count=len(places))]
     written[0].setting["verb"] = "write"
-    for told, begin in zip(written[1].details["zones"], at, strict=True):
-        told.update(from_ratio=begin, to_ratio=begin + 0.01)
+    for zone, begin in zip(written[1].details["zones"], places, strict=True):
+        zone.update(from_ratio=begin, to_ratio=begin + 0.01)
         for bound in ("", "low_", "high_"):
-            told[f"{bound}bytes_per_second"] = law(begin) * MB
+            zone[f"{bound}bytes_per_second"] = law(begin) * MB
     rate = law(0.935)
     disk(lan, "write", rate, place=place(0.9, 0.97))
     lan.copy("push.cached", 0.97 * rate, memory=0.98 * rate)
@@ -185,9 +183,9 @@ def test_a_control_groups_limit_is_told_where_it_is_reached(lan, verb, limit, sa
 # -- seek ---------------------------------------------------------------------------------------
 
 
-def fragmented(fragments: int, whole: float, seek_seconds: float, size_bytes: int) -> float:
+def fragmented(fragments: int, pace: float, seek_seconds: float, size_bytes: int) -> float:
     """MB/s of a file in pieces: the time of its bytes, and a seek for each further piece."""
-    seconds = size_bytes / whole / MB + (fragments - 1) * seek_seconds
+    seconds = size_bytes / pace / MB + (fragments - 1) * seek_seconds
     return size_bytes / seconds / MB
 
 
@@ -251,8 +249,8 @@ def test_gaps_that_pass_under_the_head_cost_their_passing_and_no_seek(lan, gap_b
     """500 pieces with 128 KiB between them: a disc of 52 MB/s waits 2.5 ms for each."""
     zones(lan)
     gaps = {"short_gaps": 499, "short_gaps_bytes": 499 * gap_bytes}
-    whole = law(0.25)
-    rate = (64 << 20) / ((64 << 20) / whole + 499 * (128 << 10) / whole)
+    pace = law(0.25)
+    rate = (64 << 20) / ((64 << 20) / pace + 499 * (128 << 10) / pace)
     disk(lan, "read", rate, "file", place=place(0.2, 0.3, 500, 64 << 20, **gaps))
     lan.copy("file.pull.uncached", 0.97 * rate)
     says(lan, f"disk/server/{cause}")
@@ -298,29 +296,27 @@ FORCED = {
 }
 
 
-@pytest.mark.parametrize(("named", "smb_conf", "name", "rates"), FORCED.values(), ids=FORCED)
-def test_forced_writes_are_named_where_they_explain_the_copy(
-    lan, named, smb_conf, name, rates, says
-):
+@pytest.mark.parametrize(("cap", "smb_conf", "name", "rates"), FORCED.values(), ids=FORCED)
+def test_forced_writes_are_named_where_they_explain_the_copy(lan, cap, smb_conf, name, rates, says):
     write, synced, copied = rates
     disk(lan, "write", write)
     if synced is not None:
         disk(lan, "write", synced, "synced", **SYNCED)
     lan.copy(name, copied)
-    says(lan, named, smb_conf=smb_conf)
+    says(lan, cap, smb_conf=smb_conf)
 
 
 @pytest.mark.parametrize(
-    ("write", "synced", "named"),
+    ("write", "synced", "cap"),
     [(108, 20, SYNC), (24, 23, "disk/server/write")],
     ids=["it costs much", "the disk's own measurement was made through it"],
 )
-def test_a_file_system_mounted_with_sync_forces_them_too(lan, write, synced, named, says):
+def test_a_file_system_mounted_with_sync_forces_them_too(lan, write, synced, cap, says):
     lan.server = replace(lan.server, folder=replace(lan.server.folder, mount_options="rw,sync"))
     disk(lan, "write", write)
     disk(lan, "write", synced, "synced", **SYNCED)
     lan.copy("push.cached", 0.97 * synced)
-    says(lan, named)
+    says(lan, cap)
 
 
 # -- contention ---------------------------------------------------------------------------------
@@ -364,43 +360,41 @@ def test_somebody_elses_io_is_named_on_a_disk_that_is_read(lan, details, says):
     says(lan, "disk/server/contention")
 
 
-def moved(mb_per_second: float) -> dict[str, Any]:
-    """What a device moved for everybody during a copy; throttled before its queue it seems idle."""
+def count_device(mb_per_second: float) -> dict[str, Any]:
+    """Counts what a device moved for all in a copy; throttled before its queue it seems idle."""
     return {"device_busy_ratio": 0.05, "device_read_bytes": int(mb_per_second * 4 * MB)}
 
 
 @pytest.mark.parametrize(
-    ("link", "rate", "device", "named"),
+    ("link", "rate", "device", "cap"),
     [
-        (117.6, 53, moved(53), "unknown/inconclusive"),
-        (11.77, 11.5, moved(79), "network/path/link-rate"),
+        (117.6, 53, count_device(53), "unknown/inconclusive"),
+        (11.77, 11.5, count_device(79), "network/path/link-rate"),
     ],
     ids=["gone by then", "the link holds it, whoever reads"],
 )
-def test_others_who_do_not_hold_the_copy_are_not_named(
-    empty_world, link, rate, device, named, says
-):
+def test_others_who_do_not_hold_the_copy_are_not_named(empty_world, link, rate, device, cap, says):
     world = empty_world()
     world.tcp("pull", link)
     world.disk("client", "write", 500)
     disk(world, "read", 15.8, others=others(read=64), before=BUSY)
     world.copy("pull.uncached", rate, server=device)
-    says(world, named)
+    says(world, cap)
 
 
 @pytest.mark.parametrize(
-    ("stopped", "named"), [(0.3, "cpu/server/quota"), (0.03, "disk/server/read")]
+    ("stopped", "cap"), [(0.3, "cpu/server/quota"), (0.03, "disk/server/read")]
 )
-def test_a_disk_whose_program_a_quota_stopped_moves_that_much_at_least(lan, stopped, named, says):
+def test_a_disk_whose_program_a_quota_stopped_moves_that_much_at_least(lan, stopped, cap, says):
     """In a part of its periods is enough; one that hardly ever stopped it says what the disk is."""
     quota = {"quota_cores": 0.08, "core_busy_ratios": (0.08,), "busiest_process_ratio": 0.08}
-    told = {"requested": "uncached", "proven": True, "cached_ratio_before": 0.0}
+    proof = {"requested": "uncached", "proven": True, "cached_ratio_before": 0.0}
     setting = {"side": "server", "verb": "read", "cache": "uncached", "folder": "/srv"}
     load = {**quota, "throttled_ratio": stopped}
-    lan.add("disk", "server", setting, 32, {"cache": {**told, "side": "server"}}, server=load)
+    lan.add("disk", "server", setting, 32, {"cache": {**proof, "side": "server"}}, server=load)
     copied = {**quota, "throttled_ratio": 0.9 if stopped > 0.1 else 0.03}
     lan.copy("pull.uncached", 31, server=copied)
-    says(lan, named)
+    says(lan, cap)
 
 
 ITS_OWN = {
@@ -440,18 +434,18 @@ STRANGE = ["x", -1, 1e300, True, None, [], {}, [{}], [[1]], {"bytes": -5}, 2**64
 
 @pytest.mark.parametrize("strange", STRANGE, ids=repr)
 def test_forged_details_break_nothing(empty_world, strange):
-    whole = place(0.9, 0.97, whole={"device": "sda", "device_bytes": TB_BYTES})
-    plain: dict[str, Any] = {"place": whole, "others": others(read=9), "before": BUSY}
+    spot = place(0.9, 0.97, whole={"device": "sda", "device_bytes": TB_BYTES})
+    plain: dict[str, Any] = {"place": spot, "others": others(read=9), "before": BUSY}
     forged = [{**plain, name: strange} for name in (*plain, "device", "zones")]
-    for name, told in plain.items():
-        forged += [{**plain, name: {**told, key: strange}} for key in told]
+    for name, facts in plain.items():
+        forged += [{**plain, name: {**facts, key: strange}} for key in facts]
     for details in forged:
         for pattern in ("sequential", "file"):
             world = empty_world()
-            told = world.entries[zones(world)][1].details
+            facts = world.entries[zones(world)][1].details
             rate = {"from_ratio": 0, "to_ratio": strange, "bytes_per_second": strange}
-            told["zones"] = strange if "zones" in details else [rate, *told["zones"]]
-            told["seek_seconds"] = strange if "zones" in details else 0.008
+            facts["zones"] = strange if "zones" in details else [rate, *facts["zones"]]
+            facts["seek_seconds"] = strange if "zones" in details else 0.008
             disk(world, "read", 25, pattern, **details)
             world.copy("file.pull.uncached" if pattern == "file" else "pull.uncached", 24)
             assert diagnose(world.report()).copies[0].verdict.sentence
@@ -463,5 +457,5 @@ def test_where_nobody_saw_the_host_during_the_copy_what_others_left_before_stand
     lan.copy("pull.uncached", 24, memory=24.2)
     lan.agent = True
     ceilings = {each.key: each for each in lan.diagnosed("pull.uncached").ceilings}
-    found = ceilings["disk", "server", "contention"]
-    assert found.bytes_per_second == 25 * MB
+    ceiling = ceilings["disk", "server", "contention"]
+    assert ceiling.bytes_per_second == 25 * MB

@@ -11,7 +11,7 @@ DISK = "disk/server/write"
 NOBODY, LINK = "unknown/inconclusive", "network/path/link-rate"
 
 
-def told(rate, arrived, last, all_of_them=None, flushes=2, waits=0.07, by="sender"):
+def describe(rate, arrived, last, all_of_them=None, flushes=2, waits=0.07, by="sender"):
     """Details of a push of 4 s."""
     return {
         "flush_seconds": last,
@@ -30,14 +30,14 @@ QUEUED = {"by": "network", "waits": 0.01}
 PUSHES = {
     "bytes that had arrived long before wait for the disk": (DISK, 16.3, (118, 3.5, 3.6), {}),
     "what came before the first flush is no time of the disk": (DISK, 47, (117, 2.4, 3.2), {}),
-    "flushes on the way count where the last one finds nothing": (
-        *(DISK, 18.1, (18.2, 0.001, 3.9), {"flushes": 5, "waits": 0.017}),
+    "flushes on the way count where the last one finds nothing": pytest.param(
+        DISK, 18.1, (18.2, 0.001, 3.9), {"flushes": 5, "waits": 0.017}
     ),
-    "a flush that waits behind a slow link is no disk's": (
-        *(LINK, 11.7, (11.8, 0.03, 2.2), {"flushes": 4, "waits": 0.7, "by": "network"}),
+    "a flush that waits behind a slow link is no disk's": pytest.param(
+        LINK, 11.7, (11.8, 0.03, 2.2), {"flushes": 4, "waits": 0.7, "by": "network"}
     ),
-    "a disk that is faster than the link is not reached": (
-        *(LINK, 11.7, (11.9, 0.3, 2.4), {"flushes": 3, **QUEUED}),
+    "a disk that is faster than the link is not reached": pytest.param(
+        LINK, 11.7, (11.9, 0.3, 2.4), {"flushes": 3, **QUEUED}
     ),
     "a flush of a short file is small beside it": (NOBODY, 91, (118, 0.9, 0.9), {}),
     "a flush of no time says nothing": (NOBODY, 16.3, (118, 0.0, None), {}),
@@ -45,25 +45,25 @@ PUSHES = {
 }
 
 
-@pytest.mark.parametrize(("named", "rate", "times", "more"), PUSHES.values(), ids=PUSHES)
-def test_flushes_tell_of_the_servers_disk(alone, named, rate, times, more, says):
-    dialect = "smb1" if more.get("flushes") == 5 else "3.1.1"
-    memory = 11.8 if named == LINK else None
+@pytest.mark.parametrize(("cap", "rate", "times", "extra"), PUSHES.values(), ids=PUSHES)
+def test_flushes_tell_of_the_servers_disk(one_end, cap, rate, times, extra, says):
+    dialect = "smb1" if extra.get("flushes") == 5 else "3.1.1"
+    memory = 11.8 if cap == LINK else None
     rates = (0.99 * rate, rate, 1.01 * rate)
-    details = told(rate, *times, **more)
-    alone.copy("push.cached", rates, memory=memory, dialect=dialect, details=details)
-    says(alone, named)
+    details = describe(rate, *times, **extra)
+    one_end.copy("push.cached", rates, memory=memory, dialect=dialect, details=details)
+    says(one_end, cap)
 
 
-def test_flushes_on_the_way_name_the_disk_that_another_push_wrote_faster(alone):
+def test_flushes_on_the_way_name_the_disk_that_another_push_wrote_faster(one_end):
     """SMB1 flushes each 4 MiB: what that costs is the disk's, whose limit is what it wrote."""
-    whole = told(47, 118, 3.3, 3.4)
-    alone.copy("push.cached", (46, 47, 48), dialect="3.1.1", details=whole)
-    parts = told(31.5, 32, 0.04, 3.8, flushes=9, waits=0.016)
-    alone.copy("push.cached", (31, 31.5, 32), dialect="smb1", details=parts)
-    found = {each.dialect: each for each in diagnose(alone.report()).copies}
-    assert "/".join(map(str, found["smb1"].verdict.key)) == DISK
-    assert found["smb1"].verdict.ceiling_bytes_per_second == pytest.approx(47e6)
+    single = describe(47, 118, 3.3, 3.4)
+    one_end.copy("push.cached", (46, 47, 48), dialect="3.1.1", details=single)
+    parts = describe(31.5, 32, 0.04, 3.8, flushes=9, waits=0.016)
+    one_end.copy("push.cached", (31, 31.5, 32), dialect="smb1", details=parts)
+    copies = {each.dialect: each for each in diagnose(one_end.report()).copies}
+    assert "/".join(map(str, copies["smb1"].verdict.key)) == DISK
+    assert copies["smb1"].verdict.ceiling_bytes_per_second == pytest.approx(47e6)
 
 
 OVER_ANOTHER = {
@@ -76,28 +76,28 @@ OVER_ANOTHER = {
 }
 
 
-@pytest.mark.parametrize(("named", "rate", "more"), OVER_ANOTHER.values(), ids=OVER_ANOTHER)
+@pytest.mark.parametrize(("cap", "rate", "extra"), OVER_ANOTHER.values(), ids=OVER_ANOTHER)
 def test_a_push_over_smb1_waits_for_the_disk_that_another_dialect_shows(
-    alone, named, rate, more, says
+    one_end, cap, rate, extra, says
 ):
     """Its data come as slowly as the disk takes them, so that its own FLUSHes are short."""
-    last, pull = more.get("last", 3.3), more.get("pull", 118)
-    details = told(47, 118, last, last + 0.1)
-    alone.copy("push.cached", (46, 47, 48), dialect="3.1.1", details=details)
-    own, flushes = more.get("own", 0.8), more.get("flushes", 5)
-    parts = told(rate, rate, 0.001, own, flushes=flushes, waits=0.05, by="network")
-    alone.copy("push.cached", (rate - 1, rate, rate + 1), dialect="smb1", details=parts)
-    alone.copy("pull.cached", pull, dialect="smb1", proven=False)
-    says(alone)
-    found = {(each.copy, each.dialect): each for each in diagnose(alone.report()).copies}
-    verdict = found["push.cached", "smb1"].verdict
-    assert "/".join(filter(None, verdict.key)) == named
+    last, pull = extra.get("last", 3.3), extra.get("pull", 118)
+    details = describe(47, 118, last, last + 0.1)
+    one_end.copy("push.cached", (46, 47, 48), dialect="3.1.1", details=details)
+    flushing, flushes = extra.get("own", 0.8), extra.get("flushes", 5)
+    parts = describe(rate, rate, 0.001, flushing, flushes=flushes, waits=0.05, by="network")
+    one_end.copy("push.cached", (rate - 1, rate, rate + 1), dialect="smb1", details=parts)
+    one_end.copy("pull.cached", pull, dialect="smb1", proven=False)
+    says(one_end)
+    copies = {(each.copy, each.dialect): each for each in diagnose(one_end.report()).copies}
+    verdict = copies["push.cached", "smb1"].verdict
+    assert "/".join(filter(None, verdict.key)) == cap
     assert verdict.confidence < 0.7
 
 
-def test_a_pull_is_not_judged_by_them(alone, says):
-    alone.copy("pull.cached", (16.0, 16.3, 16.5), details=told(16.3, 118, 3.5, 3.6))
-    says(alone, NOBODY)
+def test_a_pull_is_not_judged_by_them(one_end, says):
+    one_end.copy("pull.cached", (16.0, 16.3, 16.5), details=describe(16.3, 118, 3.5, 3.6))
+    says(one_end, NOBODY)
 
 
 # -- beside an agent, which measured that disk ----------------------------------------------------
@@ -108,14 +108,14 @@ SEEN = {
     "the disk idles until the first flush": (DISK, 73, 57, (118, 2.1, 3.19), {}),
     "so too from far below it": (DISK, 73, 52, (118, 2.1, 2.9), {}),
     "nobody measured it": (DISK, None, 20, (118, 3.7, 3.8), {}),
-    "its own journal is no one else's": (
-        *(DISK, 73, 57, (118, 2.1, 3.19), {"device_written_bytes": 250_000_000}),
+    "its own journal is no one else's": pytest.param(
+        DISK, 73, 57, (118, 2.1, 3.19), {"device_written_bytes": 250_000_000}
     ),
-    "flushes between its parts, each with its journal": (
-        *(DISK, 36.9, 24.3, (26.5, 0.08, 3.8, 6, 0.017), {}),
+    "flushes between its parts, each with its journal": pytest.param(
+        DISK, 36.9, 24.3, (26.5, 0.08, 3.8, 6, 0.017), {}
     ),
-    "flushes between its parts are slower than that disk": (
-        *(NOBODY, 57, 24.3, (26.5, 0.08, 3.8, 6, 0.017), {}),
+    "flushes between its parts are slower than that disk": pytest.param(
+        NOBODY, 57, 24.3, (26.5, 0.08, 3.8, 6, 0.017), {}
     ),
     "the flushes are short": (NOBODY, 150, 57, (118, 1.2, 1.5), {}),
     "the server honours no flush": (DISK, 73, 57, (58, 0.0, 0.0), {}),
@@ -128,46 +128,46 @@ SEEN = {
 
 def flushing(between, disk, rate, times, server):
     """A push of a host whose agent wrote its disk at a rate; None: it could not."""
-    made = between(disk=disk or 400)
+    world = between(disk=disk or 400)
     if disk is None:
-        made.entries = [each for each in made.entries if each[0].setting.get("verb") != "write"]
-    made.copy("push.cached", rate, details=told(rate, *times), server=server)
-    return made
+        world.entries = [each for each in world.entries if each[0].setting.get("verb") != "write"]
+    world.copy("push.cached", rate, details=describe(rate, *times), server=server)
+    return world
 
 
-@pytest.mark.parametrize(("named", "disk", "rate", "times", "server"), SEEN.values(), ids=SEEN)
-def test_flushes_confirm_what_an_agent_measured(between, named, disk, rate, times, server, says):
-    says(flushing(between, disk, rate, times, server), named)
+@pytest.mark.parametrize(("cap", "disk", "rate", "times", "server"), SEEN.values(), ids=SEEN)
+def test_flushes_confirm_what_an_agent_measured(between, cap, disk, rate, times, server, says):
+    says(flushing(between, disk, rate, times, server), cap)
 
 
 def test_a_cpu_that_its_quota_stops_flushes_late_too(between, says):
-    made = flushing(between, 73, 57, (118, 2.1, 3.19), STOPPED)
-    says(made)
-    assert made.named("push.cached") != ("disk", "server", "write")
+    world = flushing(between, 73, 57, (118, 2.1, 3.19), STOPPED)
+    says(world)
+    assert world.verdict_key("push.cached") != ("disk", "server", "write")
 
 
 def test_what_flushes_confirm_keeps_the_disks_own_rate(between):
     """A ceiling below what the disk wrote in the same run would contradict the report."""
-    made = flushing(between, 73, 57, (118, 2.1, 3.19), {})
-    verdict = diagnose(made.report()).copies[0].verdict
+    world = flushing(between, 73, 57, (118, 2.1, 3.19), {})
+    verdict = diagnose(world.report()).copies[0].verdict
     assert (verdict.ceiling_bytes_per_second, verdict.confidence) == (73 * MB, 0.85)
 
 
 # -- forced writes -------------------------------------------------------------------------------
 
 
-def forced(alone, rate=25.0, pull=118.0, taxes=(20.0,), memory=None, dialect="3.1.1", **changes):
+def forced(one_end, rate=25.0, pull=118.0, taxes=(20.0,), memory=None, dialect="3.1.1", **changes):
     """Each write waits, from the first one on, whether anybody flushes or not."""
     spread, loads = changes.pop("spread", 0.02), changes.pop("loads", {})
-    details = told(rate, rate * 1.01, 0.001, 0.002, flushes=1, waits=changes.pop("waits", 0.3))
+    details = describe(rate, rate * 1.01, 0.001, 0.002, flushes=1, waits=changes.pop("waits", 0.3))
     details["sockets"].update(changes)
-    alone.copy("pull.cached", pull, memory=pull, proven=False)
+    one_end.copy("pull.cached", pull, memory=pull, proven=False)
     for tax in taxes:
-        alone.tax("push", "plain", tax)
+        one_end.tax("push", "plain", tax)
     if pull > 110:
-        alone.tax("pull", "plain", 110)
+        one_end.tax("pull", "plain", 110)
     rates = (rate * (1 - spread), rate, rate * (1 + spread))
-    alone.copy("push.cached", rates, memory=memory, dialect=dialect, details=details, **loads)
+    one_end.copy("push.cached", rates, memory=memory, dialect=dialect, details=details, **loads)
 
 
 WAITING = {
@@ -179,10 +179,10 @@ WAITING = {
 
 
 @pytest.mark.parametrize("changes", WAITING.values(), ids=WAITING)
-def test_writes_that_wait_from_the_first_one_on_are_forced(alone, changes, says):
-    forced(alone, **changes)
-    says(alone)
-    assert alone.named("push.cached") == ("disk", "server", "sync")
+def test_writes_that_wait_from_the_first_one_on_are_forced(one_end, changes, says):
+    forced(one_end, **changes)
+    says(one_end)
+    assert one_end.verdict_key("push.cached") == ("disk", "server", "sync")
 
 
 @pytest.mark.parametrize(
@@ -190,14 +190,14 @@ def test_writes_that_wait_from_the_first_one_on_are_forced(alone, changes, says)
     [("sender", None, "sync"), ("network", None, "inconclusive"), ("sender", 40, "inconclusive")],
     ids=["it waits", "its packets queue", "without the client's disk it is faster"],
 )
-def test_forced_writes_that_smb_3_shows_are_why_smb1_waits_too(alone, by, memory, cause, says):
+def test_forced_writes_that_smb_3_shows_are_why_smb1_waits_too(one_end, by, memory, cause, says):
     """Its requests are shorter, so that it waits more often."""
-    forced(alone)
-    details = told(7.7, 7.8, 0.001, 0.002, flushes=1, waits=0.26, by=by)
-    alone.copy("push.cached", (7.6, 7.7, 7.8), memory, "smb1", details=details)
-    says(alone)
-    found = {(each.copy, each.dialect): each for each in diagnose(alone.report()).copies}
-    assert found["push.cached", "smb1"].verdict.cause == cause
+    forced(one_end)
+    details = describe(7.7, 7.8, 0.001, 0.002, flushes=1, waits=0.26, by=by)
+    one_end.copy("push.cached", (7.6, 7.7, 7.8), memory, "smb1", details=details)
+    says(one_end)
+    copies = {(each.copy, each.dialect): each for each in diagnose(one_end.report()).copies}
+    assert copies["push.cached", "smb1"].verdict.cause == cause
 
 
 OTHERWISE = {
@@ -215,41 +215,41 @@ OTHERWISE = {
 
 
 @pytest.mark.parametrize("changes", OTHERWISE.values(), ids=OTHERWISE)
-def test_other_reasons_to_wait_are_not_taken_for_forced_writes(alone, changes, says):
-    forced(alone, **changes)
-    says(alone)
-    assert alone.named("push.cached")[2] != "sync"
+def test_other_reasons_to_wait_are_not_taken_for_forced_writes(one_end, changes, says):
+    forced(one_end, **changes)
+    says(one_end)
+    assert one_end.verdict_key("push.cached")[2] != "sync"
 
 
-def test_a_server_that_stops_and_goes_forces_nothing(alone, says):
+def test_a_server_that_stops_and_goes_forces_nothing(one_end, says):
     beat = {"silent_ratio": 0.8, "bursts": 11, "burst_count_median": 5.0}
     beat.update(burst_seconds_median=0.1, burst_seconds_low=0.099, burst_seconds_high=0.101)
-    forced(alone)
-    alone.copy("pull.uncached", 40, details={"replies": beat, "sockets": {"by": "unknown"}})
-    says(alone)
-    assert alone.named("push.cached")[2] != "sync"
+    forced(one_end)
+    one_end.copy("pull.uncached", 40, details={"replies": beat, "sockets": {"by": "unknown"}})
+    says(one_end)
+    assert one_end.verdict_key("push.cached")[2] != "sync"
 
 
 # -- a source that was most likely cold ----------------------------------------------------------
 
 
-def cold(alone, source="past-cache", rate=24.0, twin=118.0, **told):
+def cold(one_end, source="past-cache", rate=24.0, twin=118.0, **changes):
     """A pull whose source nobody proved to be uncached, beside its cached twin."""
     cache = {"side": "server", "requested": "uncached", "proven": False, "cold_source": source}
-    cache.update({"cached_bytes_per_second": 117e6, **told})
-    alone.copy("pull.cached", twin, memory=twin, proven=False)
-    alone.copy("pull.uncached", rate, details={"cache": cache})
+    cache.update({"cached_bytes_per_second": 117e6, **changes})
+    one_end.copy("pull.cached", twin, memory=twin, proven=False)
+    one_end.copy("pull.uncached", rate, details={"cache": cache})
 
 
 # The others: as a report of an earlier release has them.
 @pytest.mark.parametrize("source", ["past-cache", "idle-files", "dropped"])
-def test_a_source_that_was_most_likely_cold_tells_of_the_servers_disk(alone, source):
-    cold(alone, source)
-    assert alone.named("pull.uncached") == ("disk", "server", "read")
-    found = alone.diagnosed("pull.uncached")
-    assert found.verdict.confidence <= 0.65
-    assert "probably not in the server's cache runs at 24.0 MB/s" in found.verdict.sentence
-    evidence = " ".join(found.evidence)
+def test_a_source_that_was_most_likely_cold_tells_of_the_servers_disk(one_end, source):
+    cold(one_end, source)
+    assert one_end.verdict_key("pull.uncached") == ("disk", "server", "read")
+    copy = one_end.diagnosed("pull.uncached")
+    assert copy.verdict.confidence <= 0.65
+    assert "probably not in the server's cache runs at 24.0 MB/s" in copy.verdict.sentence
+    evidence = " ".join(copy.evidence)
     past_cache = "The test file was read with FILE_NO_INTERMEDIATE_BUFFERING, twice."
     assert (past_cache in evidence) == (source == "past-cache")
     assert "A cached file was read at 117 MB/s or more, before and after this copy." in evidence
@@ -257,14 +257,14 @@ def test_a_source_that_was_most_likely_cold_tells_of_the_servers_disk(alone, sou
 
 
 @pytest.mark.parametrize("rate", [117.0, 130.0])
-def test_without_a_difference_no_disk_is_named(alone, rate):
-    cold(alone, "past-cache", rate)
-    assert alone.named("pull.uncached") != ("disk", "server", "read")
+def test_without_a_difference_no_disk_is_named(one_end, rate):
+    cold(one_end, "past-cache", rate)
+    assert one_end.verdict_key("pull.uncached") != ("disk", "server", "read")
 
 
-def test_a_source_without_its_cached_rate_is_told_by_itself(alone):
-    """As an earlier report has it."""
-    cold(alone, cached_bytes_per_second=None)
-    evidence = " ".join(alone.diagnosed("pull.uncached").evidence)
+def test_a_source_without_its_cached_rate_is_told_by_itself(one_end):
+    """Earlier reports have no cached rate."""
+    cold(one_end, cached_bytes_per_second=None)
+    evidence = " ".join(one_end.diagnosed("pull.uncached").evidence)
     assert "FILE_NO_INTERMEDIATE_BUFFERING" in evidence
     assert "A cached file was read" not in evidence

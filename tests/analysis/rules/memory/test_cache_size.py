@@ -13,7 +13,6 @@ MIB = 1 << 20
 
 @pytest.fixture
 def lan(empty_world):
-    """A gigabit link; both disks read 30 MB/s and write fast."""
     world = empty_world()
     world.tcp("pull", 117.6)
     world.tcp("push", 117.6)
@@ -27,60 +26,60 @@ def missed(
     world: Any,
     name: str,
     rate: Any,
-    kept: float | None = 0.3,
+    cached: float | None = 0.3,
     read: float | None = 0.95,
     total: int | None = 128 * MIB,
     used: int | None = 40 * MIB,
     proven: bool = False,
-    **more: Any,
+    **extra: Any,
 ) -> int:
     """A cached copy whose source was kept and read in these shares."""
     sender = "client" if "push" in name else "server"
-    moved = (rate if isinstance(rate, (int, float)) else sorted(rate)[len(rate) // 2]) * MB
+    level = (rate if isinstance(rate, (int, float)) else sorted(rate)[len(rate) // 2]) * MB
     load = {
-        "device_read_bytes": None if read is None else round(read * moved * SECONDS),
+        "device_read_bytes": None if read is None else round(read * level * SECONDS),
         "memory_total_bytes": total,
         "memory_used_bytes": used,
     }
-    told = {"side": sender, "requested": "cached", "proven": proven, "cached_ratio_before": kept}
-    details = {"cache": told, **more.pop("details", {})}
-    return int(world.copy(name, rate, details=details, **{sender: load}, **more))
+    proof = {"side": sender, "requested": "cached", "proven": proven, "cached_ratio_before": cached}
+    details = {"cache": proof, **extra.pop("details", {})}
+    return int(world.copy(name, rate, details=details, **{sender: load}, **extra))
 
 
 SIZE = "memory/server/cache-size"
 MISSED = {
     "larger than the server's memory": (SIZE, "pull.cached", (29, 29.5, 30), {}),
-    "larger than the client's": (*("memory/client/cache-size", "push.cached", (29, 29.5, 30), {}),),
-    "half of it: the network carries that half": (
-        *(SIZE, "pull.cached", 46, {"kept": 0.5, "read": 0.5}),
+    "larger than the client's": pytest.param(
+        "memory/client/cache-size", "push.cached", (29, 29.5, 30), {}
     ),
-    "without a count of the disk the cache tells and is trusted less": (
-        *(SIZE, "pull.cached", (29, 30, 30.5), {"kept": 0.0, "read": None}),
+    "half of it: the network carries that half": pytest.param(
+        SIZE, "pull.cached", 46, {"cached": 0.5, "read": 0.5}
     ),
-    "where memory has the room the disk that was read is the cap": (
-        *("disk/server/read", "pull.cached", (29, 29.5, 30), {"total": 8 << 30, "used": 1 << 30}),
+    "without a count of the disk the cache tells and is trusted less": pytest.param(
+        SIZE, "pull.cached", (29, 30, 30.5), {"cached": 0.0, "read": None}
     ),
-    "where the size of the memory is not told the disk is": (
-        *("disk/server/read", "pull.cached", (29, 29.5, 30), {"total": None}),
+    "where memory has the room the disk that was read is the cap": pytest.param(
+        "disk/server/read", "pull.cached", (29, 29.5, 30), {"total": 8 << 30, "used": 1 << 30}
     ),
-    "what was proven to be cached is not the disk's affair": (
-        *("unknown/inconclusive", "pull.cached", 29.5, {"proven": True, "kept": 1.0}),
+    "where the size of the memory is not told the disk is": pytest.param(
+        "disk/server/read", "pull.cached", (29, 29.5, 30), {"total": None}
     ),
-    "a copy faster than the disk refutes it": (
-        *("network/path/link-rate", "pull.cached", (113, 114, 115), {}),
+    "what was proven to be cached is not the disk's affair": pytest.param(
+        "unknown/inconclusive", "pull.cached", 29.5, {"proven": True, "cached": 1.0}
     ),
-    "another disk of the client than the measured one": (
-        *("unknown/inconclusive", "push.cached", 29.5, {"details": {"on_folder_disk": False}}),
+    "a copy faster than the disk refutes it": pytest.param(
+        "network/path/link-rate", "pull.cached", (113, 114, 115), {}
+    ),
+    "another disk of the client than the measured one": pytest.param(
+        "unknown/inconclusive", "push.cached", 29.5, {"details": {"on_folder_disk": False}}
     ),
 }
 
 
-@pytest.mark.parametrize(("named", "name", "rate", "changes"), MISSED.values(), ids=MISSED)
-def test_a_file_that_its_senders_memory_does_not_hold_is_named(
-    lan, named, name, rate, changes, says
-):
+@pytest.mark.parametrize(("cap", "name", "rate", "changes"), MISSED.values(), ids=MISSED)
+def test_a_file_that_its_senders_memory_does_not_hold_is_named(lan, cap, name, rate, changes, says):
     missed(lan, name, rate, **changes)
-    says(lan, named)
+    says(lan, cap)
 
 
 def test_a_users_file_is_held_against_its_own_reading(lan, says):
@@ -93,8 +92,8 @@ def test_a_users_file_is_held_against_its_own_reading(lan, says):
 # -- silent -------------------------------------------------------------------------------------
 
 SERVED = {
-    "nearly all of it was there": {"kept": 0.95},
-    "a cache that nobody can look into": {"kept": None},
+    "nearly all of it was there": {"cached": 0.95},
+    "a cache that nobody can look into": {"cached": None},
     "the disk was hardly read": {"read": 0.1},
     "proven": {"proven": True},
 }

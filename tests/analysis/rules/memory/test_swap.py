@@ -12,20 +12,19 @@ NOBODY = "unknown/inconclusive"
 
 @pytest.fixture
 def lan(between):
-    """A gigabit link and disks that are faster."""
     return between(disk=500)
 
 
 def swapping(**changes: Any) -> dict[str, Any]:
     """A host of 1 GiB, all of it in use, that moves 20 MiB a second to swap and back."""
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "memory_total_bytes": 1024 * MIB,
         "memory_used_bytes": 980 * MIB,
         "swapped_out_bytes": 40 * MIB,
         "swapped_in_bytes": 40 * MIB,
         "memory_waiting_ratio": 0.8,
     }
-    return {**told, **changes}
+    return {**fields, **changes}
 
 
 @pytest.mark.parametrize(("side", "waits"), [("client", 0.8), ("server", 0.8), ("server", 0.5)])
@@ -71,11 +70,11 @@ DISKS = {
 }
 
 
-@pytest.mark.parametrize(("named", "others", "load"), DISKS.values(), ids=DISKS)
-def test_swap_on_the_copys_own_disk_is_what_else_that_disk_does(lan, named, others, load, says):
+@pytest.mark.parametrize(("cap", "others", "load"), DISKS.values(), ids=DISKS)
+def test_swap_on_the_copys_own_disk_is_what_else_that_disk_does(lan, cap, others, load, says):
     lan.forget("disk", side="server", verb="read")
     setting = {"side": "server", "verb": "read", "cache": "uncached", "folder": "/srv"}
-    told = {"cache": {"proven": True}, "others": others}
-    lan.add("disk", "server", setting, (38, 40, 42), told, server=load)
+    details = {"cache": {"proven": True}, "others": others}
+    lan.add("disk", "server", setting, (38, 40, 42), details, server=load)
     lan.copy("pull.uncached", (37, 39, 41))
-    says(lan, named)
+    says(lan, cap)

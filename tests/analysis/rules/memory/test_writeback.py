@@ -13,11 +13,10 @@ HELD, NOBODY = "memory/server/writeback", "unknown/inconclusive"
 
 @pytest.fixture
 def lan(between):
-    """A gigabit link and disks that are faster."""
     return between(disk=1000)
 
 
-def held(
+def throttle(
     world: Any,
     name: str = "push.cached",
     rate: Any = 33,
@@ -34,8 +33,8 @@ def held(
 def sustained(world: Any, durable: float | None, side: str = "server") -> int:
     """The receiver's disk written by a program that never flushes."""
     setting = {"side": side, "verb": "write", "cache": "uncached", "pattern": "sustained"}
-    told = {} if durable is None else {"durable_bytes_per_second": durable * 1e6}
-    return int(world.add("disk", side, setting, durable or 30, told))
+    details = {} if durable is None else {"durable_bytes_per_second": durable * 1e6}
+    return int(world.add("disk", side, setting, durable or 30, details))
 
 
 LIMITS = {
@@ -53,44 +52,42 @@ LIMITS = {
 }
 
 
-@pytest.mark.parametrize(("named", "changes"), LIMITS.values(), ids=LIMITS)
-def test_writers_that_wait_while_the_disk_idles_are_named_with_their_limit(
-    lan, named, changes, says
-):
-    held(lan, **changes)
-    says(lan, named)
+@pytest.mark.parametrize(("cap", "changes"), LIMITS.values(), ids=LIMITS)
+def test_writers_that_wait_while_the_disk_idles_are_named_with_their_limit(lan, cap, changes, says):
+    throttle(lan, **changes)
+    says(lan, cap)
 
 
 SUSTAINED = {
-    "what a program that never flushes gets is the ceiling": (
-        *(HELD, 33, {"rate": (31, 32, 33), "busy": None, "waits": None}),
+    "what a program that never flushes gets is the ceiling": pytest.param(
+        HELD, 33, {"rate": (31, 32, 33), "busy": None, "waits": None}
     ),
     "where that was not told it is left to what was seen": (HELD, None, {}),
     "a limit that costs the disk nothing": (NOBODY, 950, {}),
 }
 
 
-@pytest.mark.parametrize(("named", "durable", "changes"), SUSTAINED.values(), ids=SUSTAINED)
-def test_a_long_write_tells_what_the_limit_lets_through(lan, named, durable, changes, says):
+@pytest.mark.parametrize(("cap", "durable", "changes"), SUSTAINED.values(), ids=SUSTAINED)
+def test_a_long_write_tells_what_the_limit_lets_through(lan, cap, durable, changes, says):
     sustained(lan, durable)
-    held(lan, **changes)
-    says(lan, named)
+    throttle(lan, **changes)
+    says(lan, cap)
 
 
 DISKS = {
     "a slow disk's affair": ("disk/server/write", (29, 30, 31), {}),
-    "a disk that was measured on a full CPU tells none": (
-        *(None, 1000, {"busiest_process_ratio": 0.99}),
+    "a disk that was measured on a full CPU tells none": pytest.param(
+        None, 1000, {"busiest_process_ratio": 0.99}
     ),
     "without an agent nobody sees it": (None, None, {}),
 }
 
 
-@pytest.mark.parametrize(("named", "rate", "load"), DISKS.values(), ids=DISKS)
-def test_of_a_disk_that_is_slow_or_not_known_no_limit_is_told(empty_world, named, rate, load, says):
+@pytest.mark.parametrize(("cap", "rate", "load"), DISKS.values(), ids=DISKS)
+def test_of_a_disk_that_is_slow_or_not_known_no_limit_is_told(empty_world, cap, rate, load, says):
     world = empty_world(agent=rate is not None)
     if rate is not None:
         world.disk("server", "write", rate, server=load)
-    held(world, rate=(28, 29, 30))
-    says(world, *filter(None, [named]))
+    throttle(world, rate=(28, 29, 30))
+    says(world, *filter(None, [cap]))
     assert not [each for each in world.ceilings() if each[0] == "memory"]

@@ -10,8 +10,7 @@ HALF = {"duplex": "half", "rate_bits_per_second": 10**8, "autonegotiated": False
 LINK, SERVER = "network/path/link-rate", "network/server/duplex"
 
 
-def made(**sides):
-    """Makes two hosts with fast disks, whose cards have these facts."""
+def make_world(**sides):
     world = World()
     for side in ("client", "server"):
         world.change_interface(side, **sides.get(side, {}))
@@ -23,7 +22,7 @@ def made(**sides):
 @pytest.mark.parametrize("side", ["client", "server"])
 @pytest.mark.parametrize(("copy", "rate"), [("pull.cached", 7.4), ("push.cached", 2.1)])
 def test_a_half_duplex_card_is_named_on_its_side(side, copy, rate, says):
-    world = made(**{side: HALF})
+    world = make_world(**{side: HALF})
     world.tcp(copy[:4], (rate * 0.99, rate, rate * 1.01))
     world.copy(copy, (rate * 0.95, rate * 0.96, rate * 0.97))
     says(world, f"network/{side}/duplex")
@@ -31,23 +30,23 @@ def test_a_half_duplex_card_is_named_on_its_side(side, copy, rate, says):
 
 SLOW = {"duplex": None, "rate_bits_per_second": 10**8}
 CARDS = {
-    "the collisions that it counts are told": (
-        *(SERVER, {"server": {**HALF, "autonegotiated": True, "counts": {"collisions": 12345}}}),
+    "the collisions that it counts are told": pytest.param(
+        SERVER, {"server": {**HALF, "autonegotiated": True, "counts": {"collisions": 12345}}}
     ),
-    "both ends: one is named and both are told": (
-        *("network/client/duplex", {"client": HALF, "server": HALF}),
+    "both ends: one is named and both are told": pytest.param(
+        "network/client/duplex", {"client": HALF, "server": HALF}
     ),
     "an unknown duplex": (LINK, {"client": SLOW, "server": SLOW}),
     "a virtual card that says half": (LINK, {"server": {**HALF, "virtual": True, "kind": "veth"}}),
 }
 
 
-@pytest.mark.parametrize(("named", "cards"), CARDS.values(), ids=CARDS)
-def test_what_the_cards_say_is_told(named, cards, says):
-    world = made(**cards)
+@pytest.mark.parametrize(("cap", "cards"), CARDS.values(), ids=CARDS)
+def test_what_the_cards_say_is_told(cap, cards, says):
+    world = make_world(**cards)
     world.tcp("pull", 6.5)
     world.copy("pull.cached", 6.3)
-    says(world, named)
+    says(world, cap)
 
 
 BELOW = {"kind": "ethernet", "address": ""}
@@ -55,20 +54,20 @@ FULL = {**BELOW, "name": "enp4s0", "duplex": "full", "rate_bits_per_second": 10*
 
 
 @pytest.mark.parametrize(
-    ("named", "kind", "below"),
+    ("cap", "kind", "below"),
     [(SERVER, "bridge", [BELOW]), (LINK, "bond", [BELOW, FULL]), (LINK, "bridge", [BELOW, FULL])],
 )
-def test_one_card_below_is_seen_and_of_several_none_is_blamed(named, kind, below, says):
-    world = made(server=HALF)
+def test_one_card_below_is_seen_and_of_several_none_is_blamed(cap, kind, below, says):
+    world = make_world(server=HALF)
     cards = tuple(replace(world.server.interface, **each) for each in below)
     world.change_interface("server", kind=kind, virtual=True, lower=cards, duplex=None)
     world.tcp("pull", 6.5)
     world.copy("pull.cached", 6.3)
-    says(world, named)
+    says(world, cap)
 
 
 def test_without_tcp_alone_it_is_told_and_nobody_is_blamed(says):
-    world = made(server=HALF)
+    world = make_world(server=HALF)
     world.copy("pull.cached", 6.3)
     says(world, "unknown/inconclusive")
 
@@ -82,7 +81,7 @@ def test_full_duplex_is_silent(world, says):
 
 
 def test_half_duplex_is_silent_where_the_disk_caps(says):
-    world = made(server=HALF)
+    world = make_world(server=HALF)
     world.forget("disk", side="server")
     world.disk("server", "read", 3)
     world.disk("server", "write", 3)
@@ -94,14 +93,14 @@ def test_half_duplex_is_silent_where_the_disk_caps(says):
 @pytest.mark.parametrize("rate", [11.7, 10.9], ids=["a standard rate", "none"])
 def test_half_duplex_that_costs_nothing_is_the_links_rate(rate, says):
     """10.9 of 11.87 MB/s: no standard link's rate, and no collision was worth a word."""
-    world = made(server=HALF)
+    world = make_world(server=HALF)
     world.tcp("pull", (0.99 * rate, rate, 1.01 * rate))
     world.copy("pull.cached", (0.96 * rate, 0.97 * rate, 0.98 * rate))
     says(world, LINK)
 
 
 def test_a_full_cpu_leaves_it_a_lower_bound(says):
-    world = made(server=HALF)
+    world = make_world(server=HALF)
     full = {"core_busy_ratios": (1.0, 0.98), "busiest_process_ratio": 0.97, "copy_cpu_seconds": 7.0}
     world.tcp("pull", 6.5, server=full)
     world.copy("pull.cached", 6.3, server=full)

@@ -14,43 +14,42 @@ MB = 1e6
 
 
 @pytest.fixture
-def alone(empty_world):
+def one_end(empty_world):
     """A client of which nothing else is known, without an agent on the server."""
     return empty_world(agent=False)
 
 
-def timed(world, at, *samples):
-    """Gives a step these samples: seconds and bytes."""
-    step, outcome = world.entries[at]
-    run = tuple(Sample(seconds, int(moved)) for seconds, moved in samples)
-    world.entries[at] = step, replace(outcome, runs=(run,))
+def timed(world, index, *samples):
+    step, outcome = world.entries[index]
+    run = tuple(Sample(seconds, int(size)) for seconds, size in samples)
+    world.entries[index] = step, replace(outcome, runs=(run,))
 
 
 # -- standard links ------------------------------------------------------------------------------
 
 
-def test_requests_alone_show_the_link_where_the_copy_to_memory_fell_short(alone, says):
+def test_requests_alone_show_the_link_where_the_copy_to_memory_fell_short(one_end, says):
     """A short copy loses some of its time to its start; requests on their own do not."""
-    alone.matrix("pull", {(1 << 20, 8): 118.0}, 0.0002)
-    alone.copy("pull.cached", (113, 114, 115), memory=112)
-    says(alone, LINK)
+    one_end.matrix("pull", {(1 << 20, 8): 118.0}, 0.0002)
+    one_end.copy("pull.cached", (113, 114, 115), memory=112)
+    says(one_end, LINK)
 
 
-def test_a_copy_without_security_shows_it_too(alone, says):
-    alone.tax("push", "plain", 11.75)
-    alone.copy("push.cached", (11.3, 11.4, 11.5))
-    says(alone, LINK)
+def test_a_copy_without_security_shows_it_too(one_end, says):
+    one_end.tax("push", "plain", 11.75)
+    one_end.copy("push.cached", (11.3, 11.4, 11.5))
+    says(one_end, LINK)
 
 
-def test_a_disk_that_happens_to_write_what_a_link_carries_is_no_sure_link(alone, sockets, says):
+def test_a_disk_that_happens_to_write_what_a_link_carries_is_no_sure_link(one_end, sockets, says):
     """The client had nothing left to send, or the same path carried far more the other way."""
     idle = sockets(by="sender", receiver_seen=False)
-    alone.copy("push.cached", (11.3, 11.4, 11.5), memory=11.7, details={"sockets": idle})
-    says(alone, LINK)
-    alone.copy("pull.cached", (11.3, 11.4, 11.5), memory=11.7)
-    alone.copy("push.uncached", (96, 97, 98), memory=97)
-    says(alone)
-    pull = alone.diagnosed("pull.cached").verdict
+    one_end.copy("push.cached", (11.3, 11.4, 11.5), memory=11.7, details={"sockets": idle})
+    says(one_end, LINK)
+    one_end.copy("pull.cached", (11.3, 11.4, 11.5), memory=11.7)
+    one_end.copy("push.uncached", (96, 97, 98), memory=97)
+    says(one_end)
+    pull = one_end.diagnosed("pull.cached").verdict
     assert pull.component == "network" and pull.confidence <= 0.6
 
 
@@ -62,8 +61,8 @@ WAYS = {
     "another one": ("through vpn0, a tunnel (wireguard)", {"kind": "wireguard"}, ()),
     "a virtual machine's own card is none": (None, {"kind": "tap"}, ()),
     "by another card of the client": ("10.1.0.2 of the server by 10.1.0.1", {}, (HERE, THERE)),
-    "the client's own card is that slow": (
-        *(None, {"rate_bits_per_second": 100_000_000}, (HERE, THERE)),
+    "the client's own card is that slow": pytest.param(
+        None, {"rate_bits_per_second": 100_000_000}, (HERE, THERE)
     ),
     "by the same card": (None, {}, (HERE, {**THERE, "reached_from": "10.0.0.1"})),
     "both hosts have such a bridge": (None, {}, (HERE, BRIDGE)),
@@ -72,28 +71,28 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize(("told", "card", "offered"), WAYS.values(), ids=WAYS)
-def test_a_client_alone_cannot_see_whether_another_path_is_faster(alone, told, card, offered):
+@pytest.mark.parametrize(("words", "card", "offered"), WAYS.values(), ids=WAYS)
+def test_a_client_alone_cannot_see_whether_another_path_is_faster(one_end, words, card, offered):
     rate = {"rate_bits_per_second": 10**10}
-    link = replace(alone.client.interface, name="vpn0", address="10.0.0.1", **rate)
+    link = replace(one_end.client.interface, name="vpn0", address="10.0.0.1", **rate)
     link = None if card is None else replace(link, **card)
-    alone.client = replace(alone.client, interface=link)
-    alone.copy("push.cached", (11.3, 11.4, 11.5), memory=11.7)
-    report = alone.report()
+    one_end.client = replace(one_end.client, interface=link)
+    one_end.copy("push.cached", (11.3, 11.4, 11.5), memory=11.7)
+    report = one_end.report()
     report.target["interfaces"] = list(offered)
-    found = next(each for each in diagnose(report).copies if each.copy == "push.cached")
-    assert found.verdict.words == LINK
-    doubts = [line for line in found.evidence if "another path is faster" in line]
-    assert (found.verdict.confidence < 0.7, len(doubts)) == (told is not None, told is not None)
-    assert told is None or told in doubts[0]
+    copy = next(each for each in diagnose(report).copies if each.copy == "push.cached")
+    assert copy.verdict.words == LINK
+    doubts = [line for line in copy.evidence if "another path is faster" in line]
+    assert (copy.verdict.confidence < 0.7, len(doubts)) == (words is not None, words is not None)
+    assert words is None or words in doubts[0]
 
 
-def test_the_start_of_a_pull_on_a_long_path_is_not_the_link(alone, says):
+def test_the_start_of_a_pull_on_a_long_path_is_not_the_link(one_end, says):
     """10.8 MB/s on the whole, and 11.8 from its third reply on: 100 Mbit/s."""
-    alone.copy("pull.cached", 10.8, memory=10.8)
+    one_end.copy("pull.cached", 10.8, memory=10.8)
     steps = [(0.0, 0), (0.16, 1e6), (0.34, 3e6), (0.54, 5.3e6), (0.69, 7.1e6), (0.77, 8.05e6)]
-    timed(alone, -2, *steps, (0.775, 8.05e6))
-    says(alone, LINK)
+    timed(one_end, -2, *steps, (0.775, 8.05e6))
+    says(one_end, LINK)
 
 
 FULL = {"client": {"core_busy_ratios": (1.0, 1.0), "busiest_process_ratio": 0.99}}
@@ -106,13 +105,13 @@ UNSHOWN = {
 }
 
 
-@pytest.mark.parametrize(("rates", "more", "tax"), UNSHOWN.values(), ids=UNSHOWN)
-def test_what_shows_no_link_claims_none(alone, rates, more, tax, says):
+@pytest.mark.parametrize(("rates", "extra", "tax"), UNSHOWN.values(), ids=UNSHOWN)
+def test_what_shows_no_link_claims_none(one_end, rates, extra, tax, says):
     if tax:
-        alone.tax(tax[0], "plain", 117.5, hash_ok=tax[1])
-    alone.copy("push.cached", rates, **more)
-    says(alone)
-    assert ("network", "path", "link-rate") not in alone.ceilings()
+        one_end.tax(tax[0], "plain", 117.5, hash_ok=tax[1])
+    one_end.copy("push.cached", rates, **extra)
+    says(one_end)
+    assert ("network", "path", "link-rate") not in one_end.ceilings()
 
 
 # -- what an agent would add ---------------------------------------------------------------------
@@ -121,8 +120,8 @@ def test_what_shows_no_link_claims_none(alone, rates, more, tax, says):
 @pytest.mark.parametrize(
     ("name", "memory"), [("push.cached", None), ("pull.cached", None), ("push.cached", 117.5)]
 )
-def test_an_inconclusive_copy_says_what_an_agent_would_tell_of_it(alone, name, memory, says):
-    """What is known already is not asked for."""
-    alone.copy(name, (50, 51, 52), memory=memory)
-    says(alone, NOBODY)
-    assert "It measures" in alone.diagnosed().advice[0]
+def test_an_inconclusive_copy_says_what_an_agent_would_tell_of_it(one_end, name, memory, says):
+    """The advice does not ask for what is known already."""
+    one_end.copy(name, (50, 51, 52), memory=memory)
+    says(one_end, NOBODY)
+    assert "It measures" in one_end.diagnosed().advice[0]

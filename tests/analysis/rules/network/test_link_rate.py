@@ -14,9 +14,9 @@ def test_a_shaper_above_what_a_full_core_let_tcp_move_is_raised_and_no_link_is_b
     world.client = replace(world.client, interface=replace(world.client.interface, **shaper))
     world.tcp("push", 22.0, server=FULL)
     world.copy("push.cached", 23.4)
-    found = world.diagnosed("push.cached")
-    assert found.verdict.cause == "link-rate" and "shaper" in found.verdict.detail
-    assert found.advice[0].startswith("Raise or remove the 200 Mbit/s limit")
+    copy = world.diagnosed("push.cached")
+    assert copy.verdict.cause == "link-rate" and "shaper" in copy.verdict.detail
+    assert copy.advice[0].startswith("Raise or remove the 200 Mbit/s limit")
 
 
 def test_a_burst_of_a_short_cell_does_not_refute_what_the_senders_shaper_lets_out(empty_world):

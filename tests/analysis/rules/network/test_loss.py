@@ -1,4 +1,4 @@
-"""What lost packets leave of a connection, and of what TCP alone shows of a link."""
+"""The effect of lost packets on a connection, and on what TCP alone shows of a link."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def path(between):
 
 def test_the_bracket_is_mathis_law():
     """Measured with reno over 10 ms: 4.99 MB/s at 0.1 %, 1.91 at 1 % (which is a little above)."""
-    found = loss.bracket(1448, 0.0105, 0.001, "reno")
-    assert (found.low, found.high) == pytest.approx((3.05e6, 5.32e6), rel=0.01)
+    rates = loss.bracket(1448, 0.0105, 0.001, "reno")
+    assert (rates.low, rates.high) == pytest.approx((3.05e6, 5.32e6), rel=0.01)
     assert loss.bracket(1448, 0.0105, 0.001, "cubic").high > 7.9e6
 
 

@@ -9,7 +9,7 @@ from probes.core.records import DROPS, Measured, Sample
 
 HOLE = {"passes_bytes": 1400, "stalls_bytes": 1500}
 STALLED = {"rto_seconds": 1.6, "retransmitted_segments": 27}
-"""Of a copy that took 4 seconds."""
+"""A connection's counts in a copy that took 4 seconds."""
 
 
 def holed(world, push=None, pull=None, initiator="client"):
@@ -19,8 +19,8 @@ def holed(world, push=None, pull=None, initiator="client"):
         "pull": {"path_mtu_bytes": 1500, "black_hole": pull},
     }
     samples = ((Sample(0.0, 0), Sample(2.0, 0)),)
-    own = world.entries[0][1].initiator
-    world.put("path", initiator, {"host": "nas"}, Measured(samples, own, own, details))
+    load = world.entries[0][1].initiator
+    world.put("path", initiator, {"host": "nas"}, Measured(samples, load, load, details))
     return world
 
 
@@ -35,8 +35,8 @@ COPIES = {
 @pytest.mark.parametrize(("name", "holes"), COPIES.values(), ids=COPIES)
 def test_a_copy_that_waited_for_packets_that_vanish_is_named(world, sockets, name, holes, says):
     holed(world, **holes)
-    told, initiator = {"sockets": sockets(**STALLED)}, "server" if "server" in name else "client"
-    world.copy(name, (3.0, 3.1, 3.2), initiator=initiator, details=told)
+    details, initiator = {"sockets": sockets(**STALLED)}, "server" if "server" in name else "client"
+    world.copy(name, (3.0, 3.1, 3.2), initiator=initiator, details=details)
     says(world, "network/path/mtu")
 
 
@@ -53,34 +53,34 @@ UNTRIED = f"{DROPS} on the path; a copy would stall"
 
 
 @pytest.mark.parametrize(
-    ("holes", "named"),
+    ("holes", "expected"),
     [
         ({"pull": HOLE}, ("network", "path", "mtu", 0.98)),
         ({"push": HOLE}, ("unknown", None, "not-measured", 0.0)),
     ],
     ids=["pulls", "only what the server would need for them"],
 )
-def test_a_pull_that_was_not_tried_is_stopped_by_its_own_directions_hole(world, holes, named):
-    """Where both hosts looked, a hole of pushes is none of pulls."""
+def test_a_pull_that_was_not_tried_is_stopped_by_its_own_directions_hole(world, holes, expected):
+    """A hole of pushes is none of pulls if both hosts looked."""
     holed(world, **holes)
     world.skip("pull.cached", UNTRIED)
     verdict = world.diagnosed().verdict
-    assert (*verdict.key, verdict.confidence) == named
+    assert (*verdict.key, verdict.confidence) == expected
 
 
-def test_a_pull_without_a_pushed_file_may_be_stopped_by_the_same_as_the_push(alone):
+def test_a_pull_without_a_pushed_file_may_be_stopped_by_the_same_as_the_push(one_end):
     """Seen from the client alone, the way back is unknown."""
-    holed(alone, push=HOLE)
-    alone.skip("pull.cached", UNTRIED)
-    verdict = alone.diagnosed().verdict
+    holed(one_end, push=HOLE)
+    one_end.skip("pull.cached", UNTRIED)
+    verdict = one_end.diagnosed().verdict
     assert (verdict.cause, verdict.confidence) == ("mtu", 0.58)
 
 
 def test_the_link_is_still_there_when_the_hole_is_not(world, sockets, says):
     holed(world, pull=HOLE)
     idle = {"core_busy_ratios": (0.001, 0.001), "busiest_process_ratio": 0.001}
-    told = {"sockets": sockets(**STALLED)}
-    world.copy("pull.cached", (3.0, 3.1, 3.2), details=told, client=idle, server=idle)
+    details = {"sockets": sockets(**STALLED)}
+    world.copy("pull.cached", (3.0, 3.1, 3.2), details=details, client=idle, server=idle)
     says(world, "network/path/mtu")
     assert world.diagnosed().predicted_bytes_per_second.high <= 122e6
 

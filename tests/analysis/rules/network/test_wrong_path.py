@@ -14,17 +14,16 @@ OTHER = {"address": "10.1.0.2", "interface": "eth1", "server_interface": "eth1",
 
 def hosts(empty_world, writes=400):
     """Two hosts, the client's disk at so many MB/s, the others in nobody's way."""
-    made = empty_world()
-    made.disk("client", "write", writes)
-    made.disk("server", "write", 400)
+    world = empty_world()
+    world.disk("client", "write", writes)
+    world.disk("server", "write", 400)
     for side in ("client", "server"):
-        made.disk(side, "read", 500)
-    return made
+        world.disk(side, "read", 500)
+    return world
 
 
 @pytest.fixture
 def world(empty_world):
-    """Two hosts with disks that are in nobody's way."""
     return hosts(empty_world)
 
 
@@ -32,7 +31,7 @@ def ways(world, used, other, pulled=None):
     """TCP at a rate in MB/s, and a paths stage that moved so many each way; it has no rate."""
     for verb in ("push", "pull"):
         world.tcp(verb, (used - 0.1, used, used + 0.1))
-    told = [
+    rows = [
         {**USED, "push_bytes_per_second": used * MB, "pull_bytes_per_second": used * MB},
         {
             **OTHER,
@@ -41,8 +40,8 @@ def ways(world, used, other, pulled=None):
         },
     ]
     samples = ((Sample(0.0, 0), Sample(2.0, 0)),)
-    own = world.entries[0][1].initiator
-    world.put("paths", "client", {"host": "nas"}, Measured(samples, own, own, {"ways": told}))
+    load = world.entries[0][1].initiator
+    world.put("paths", "client", {"host": "nas"}, Measured(samples, load, load, {"ways": rows}))
     return world
 
 
@@ -50,27 +49,27 @@ def ways(world, used, other, pulled=None):
 def test_a_copy_over_the_slower_of_two_links_is_named_with_the_way_and_its_gain(world, name):
     world.copy(name, (11.5, 11.6, 11.7))
     ways(world, 11.9, 1100.0)
-    (found,) = diagnose(world.report()).copies
-    assert found.verdict.key == ("network", "path", "wrong-path")
-    assert "10.1.0.2 (eth1 to eth1)" in found.verdict.sentence
-    assert "Connect to 10.1.0.2" in found.advice[0]
-    links = [each for each in found.ceilings if each.key == ("network", "path", "link-rate")]
+    (copy,) = diagnose(world.report()).copies
+    assert copy.verdict.key == ("network", "path", "wrong-path")
+    assert "10.1.0.2 (eth1 to eth1)" in copy.verdict.sentence
+    assert "Connect to 10.1.0.2" in copy.advice[0]
+    links = [each for each in copy.ceilings if each.key == ("network", "path", "link-rate")]
     assert [each.bytes_per_second for each in links] == [1100.0 * MB]
 
 
 def test_a_way_that_carries_the_same_is_none(world):
     world.copy("pull.cached", (11.5, 11.6, 11.7))
     ways(world, 11.9, 13.0)
-    (found,) = diagnose(world.report()).copies
-    assert found.verdict.key == ("network", "path", "link-rate")
+    (copy,) = diagnose(world.report()).copies
+    assert copy.verdict.key == ("network", "path", "link-rate")
 
 
 def test_a_direction_that_is_no_faster_stays_the_links(world):
     world.copy("pull.cached", (11.5, 11.6, 11.7))
     world.copy("push.cached", (11.5, 11.6, 11.7))
     ways(world, 11.9, 1100.0, pulled=11.0)
-    named = {each.copy: each.verdict.cause for each in diagnose(world.report()).copies}
-    assert named == {"pull.cached": "link-rate", "push.cached": "wrong-path"}
+    causes = {each.copy: each.verdict.cause for each in diagnose(world.report()).copies}
+    assert causes == {"pull.cached": "link-rate", "push.cached": "wrong-path"}
 
 
 def test_a_copy_that_a_disk_holds_is_not_the_paths_affair(empty_world):
@@ -78,5 +77,5 @@ def test_a_copy_that_a_disk_holds_is_not_the_paths_affair(empty_world):
     world = hosts(empty_world, writes=25)
     world.copy("pull.cached", (24.0, 24.5, 25.0), memory=(105.0, 106.0, 107.0))
     ways(world, 111.0, 1100.0)
-    (found,) = diagnose(world.report()).copies
-    assert found.verdict.component == "disk"
+    (copy,) = diagnose(world.report()).copies
+    assert copy.verdict.component == "disk"

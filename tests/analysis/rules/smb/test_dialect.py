@@ -37,33 +37,33 @@ PAIRS = {
         SLOW,
     ),
     "so does a time of theirs that is not told": (DIALECT, 108, NEW, 56, UNTOLD),
-    "on a short path the round trips are no reason": (
-        *(NOBODY, 108, {**NEW, **NEAR}, 50, {**OLD, **NEAR}),
+    "on a short path the round trips are no reason": pytest.param(
+        NOBODY, 108, {**NEW, **NEAR}, 50, {**OLD, **NEAR}
     ),
     "round trips that allow far more than the copy took": (NOBODY, 108, NEW, 20, OLD),
-    "as much in flight: a newer dialect is faster for another reason": (
-        *("smb/server/round-trips", 81, LIKE_OLD, 56, OLD),
+    "as much in flight: a newer dialect is faster for another reason": pytest.param(
+        "smb/server/round-trips", 81, LIKE_OLD, 56, OLD
     ),
 }
 
 
-@pytest.mark.parametrize(("named", "new", "newer", "old", "older"), PAIRS.values(), ids=PAIRS)
+@pytest.mark.parametrize(("cap", "new", "newer", "old", "older"), PAIRS.values(), ids=PAIRS)
 def test_an_old_dialect_is_named_where_a_newer_one_shows_more(
-    between, named, new, newer, old, older, says
+    between, cap, new, newer, old, older, says
 ):
     """20 ms to a server whose disks are faster than the path."""
     world = between()
     world.copy("push.uncached", (0.99 * new, new, 1.01 * new), details=newer)
     rates = (0.98 * old, old, 1.02 * old)
     world.copy("push.uncached", rates, dialect="smb1", details=older)
-    says(world, "network/path/link-rate" if new == 108 else "smb/server/round-trips", named)
+    says(world, "network/path/link-rate" if new == 108 else "smb/server/round-trips", cap)
 
 
 def test_smb2_0_2_that_is_started_by_the_server_is_the_servers_to_change(between, says):
     world, old = between(), window(MIB, 65536, 0.0215)
     world.copy("server.pull.cached", (107, 108, 109), initiator="server", details=NEW)
-    more = {"initiator": "server", "dialect": "2.0.2"}
-    world.copy("server.pull.cached", (47, 48, 49), details=old, **more)
+    extra = {"initiator": "server", "dialect": "2.0.2"}
+    world.copy("server.pull.cached", (47, 48, 49), details=old, **extra)
     says(world, "network/path/link-rate", "smb/server/dialect")
 
 
@@ -91,8 +91,8 @@ NEWER = {
 def test_without_a_newer_dialect_that_is_faster_it_stays_with_the_round_trips(between, newer, says):
     world = between()
     if newer is not None:
-        more = {"name": "pull.cached", "rate": (107, 108, 109), "details": NEW, **newer}
-        world.copy(more.pop("name"), more.pop("rate"), **more)
+        extra = {"name": "pull.cached", "rate": (107, 108, 109), "details": NEW, **newer}
+        world.copy(extra.pop("name"), extra.pop("rate"), **extra)
     world.copy("pull.cached", (55, 56, 57), dialect="smb1", details=OLD)
     says(world)
     old = next(each for each in diagnose(world.report()).copies if each.dialect == "smb1")

@@ -11,12 +11,12 @@ LINK, NOBODY = "network/path/link-rate", "unknown/inconclusive"
 def test_a_native_copy_is_a_copy_and_leads(world):
     world.copy("pull.cached", 112, memory=116)
     world.native("pull.cached", (109, 110, 111))
-    found = diagnose(world.report())
-    assert [each.dialect for each in found.copies] == ["native", "3.1.1"]
-    assert found.main_copy is not None
-    assert found.main_copy.dialect == "native"
-    assert found.main_copy.verdict.key == ("network", "path", "link-rate")
-    assert found.summary.startswith(
+    diagnosis = diagnose(world.report())
+    assert [each.dialect for each in diagnosis.copies] == ["native", "3.1.1"]
+    assert diagnosis.main_copy is not None
+    assert diagnosis.main_copy.dialect == "native"
+    assert diagnosis.main_copy.verdict.key == ("network", "path", "link-rate")
+    assert diagnosis.summary.startswith(
         "Pulling a file that is in the server's cache with the operating system's copy runs at 110 "
     )
 
@@ -61,13 +61,13 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize(("named", "name", "own", "more", "native"), PAIRS.values(), ids=PAIRS)
+@pytest.mark.parametrize(("cap", "name", "rate", "extra", "native"), PAIRS.values(), ids=PAIRS)
 def test_a_mount_is_not_blamed_where_ours_shows_nothing(
-    world, named, name, own, more, native, says
+    world, cap, name, rate, extra, native, says
 ):
-    world.copy(name, own, **more)
+    world.copy(name, rate, **extra)
     world.native(name, native, "rw,rsize=65536")
-    says(world, named)
+    says(world, cap)
 
 
 def test_the_mount_is_called_that_and_no_window():
@@ -89,9 +89,9 @@ def test_a_users_command_is_named_beside_its_mount(world, options, advice):
     """It may be slow by itself: the mount is blamed where an option of it explains the gap."""
     world.copy("pull.cached", (109, 110, 111))
     world.native("pull.cached", (58, 60, 61), options, command=True)
-    found = world.diagnosed()
-    assert "the user's command through the mount" in found.verdict.sentence
-    assert any(advice in each for each in found.advice)
+    copy = world.diagnosed()
+    assert "the user's command through the mount" in copy.verdict.sentence
+    assert any(advice in each for each in copy.advice)
 
 
 BUSY = {"core_busy_ratios": (0.98, 0.1), "busiest_process_ratio": 0.97}
@@ -123,20 +123,20 @@ def test_a_size_below_the_kernels_own_is_advised_to_be_raised(world):
 
 @pytest.mark.parametrize("cores", [(0.86, 0.2), (0.9, 0.86)])
 def test_a_mount_is_not_blamed_beside_nearly_full_cores_of_the_client(world, cores, says):
-    """What the kernel's SMB client takes is in no process' account."""
+    """The CPU time of the kernel's SMB client is in no process' account."""
     world.copy("push.cached", (109, 110, 111))
     world.native("push.cached", (58, 60, 61), DEFAULTS, client={"core_busy_ratios": cores})
     says(world)
-    assert "round-trips" not in world.named()
+    assert "round-trips" not in world.verdict_key()
 
 
 def test_an_option_that_costs_is_named_also_where_the_limit_is_not_clear(world):
     world.copy("push.cached", (55, 64, 66))
     full = {"core_busy_ratios": (0.9, 0.8)}
     world.native("push.cached", (52, 60, 68), "rw,cache=none", client=full)
-    found = world.diagnosed()
-    assert found.verdict.component == "unknown"
-    assert any("The mount option cache=none turned off" in each for each in found.evidence)
+    copy = world.diagnosed()
+    assert copy.verdict.component == "unknown"
+    assert any("The mount option cache=none turned off" in each for each in copy.evidence)
 
 
 def test_a_full_core_under_the_systems_copy_is_no_instrument(empty_world, says):
@@ -153,11 +153,11 @@ def test_this_tools_own_ceiling_does_not_bound_what_others_move(empty_world, say
     world.native("pull.cached", 113)
     world.copy("server.push.cached", 113, initiator="server", engine="smbclient")
     says(world)
-    assert not any(each[0] == "instrument" for at in (0, 1) for each in world.ceilings(at))
+    assert not any(each[0] == "instrument" for copy in (0, 1) for each in world.ceilings(copy))
 
 
 @pytest.mark.parametrize(
-    ("engine", "details", "busy", "named"),
+    ("engine", "details", "busy", "cap"),
     [
         ("own", {}, "server", "instrument/server/ceiling"),
         ("own", {}, "client", "cpu/client/one-core"),
@@ -167,27 +167,27 @@ def test_this_tools_own_ceiling_does_not_bound_what_others_move(empty_world, say
     ],
 )
 def test_of_copies_that_the_server_started_the_tool_is_where_it_ran(
-    empty_world, engine, details, busy, named, says
+    empty_world, engine, details, busy, cap, says
 ):
     world = empty_world()
     world.tcp("pull", 1100)
-    more = {"engine": engine, "details": details, busy: BUSY}
-    world.copy("server.pull.cached", 240, initiator="server", **more)
-    says(world, named)
+    extra = {"engine": engine, "details": details, busy: BUSY}
+    world.copy("server.pull.cached", 240, initiator="server", **extra)
+    says(world, cap)
 
 
 @pytest.mark.parametrize(
-    ("near", "named"), [(True, "disk/client/write"), (False, "unknown/inconclusive")]
+    ("near", "cap"), [(True, "disk/client/write"), (False, "unknown/inconclusive")]
 )
 def test_another_disk_of_the_client_than_the_measured_one_bounds_nothing(
-    empty_world, near, named, says
+    empty_world, near, cap, says
 ):
     world = empty_world()
     world.tcp("push", 1100)
     world.disk("client", "write", 100)
-    told = {"engine_server": "given", "on_folder_disk": near}
-    world.copy("server.push.cached", 98, initiator="server", engine="smbclient", details=told)
-    says(world, named)
+    details = {"engine_server": "given", "on_folder_disk": near}
+    world.copy("server.push.cached", 98, initiator="server", engine="smbclient", details=details)
+    says(world, cap)
 
 
 def test_a_copy_that_was_not_flushed_says_so(world, says):

@@ -11,14 +11,14 @@ PATH, SERVER = "smb/path/round-trips", "smb/server/round-trips"
 NOBODY, LINK = "unknown/inconclusive", "network/path/link-rate"
 
 
-def window(in_flight_bytes, request_bytes=MIB, stalls=0, **more):
+def window(in_flight_bytes, request_bytes=MIB, stalls=0, **extra):
     return {
         "in_flight_bytes": in_flight_bytes,
         "request_bytes": request_bytes,
         "depth": max(1, in_flight_bytes // request_bytes),
         "credit_stalls": stalls,
         "requests": 200,
-        **more,
+        **extra,
     }
 
 
@@ -57,29 +57,26 @@ def test_the_requests_own_time_on_the_link_counts_where_one_is_in_flight(empty_w
 
 
 STALLS = {
-    "the server's credits are the server's to mend": (
-        *(SERVER, 0.02, (24, 25, 25.5), window(512 << 10, 65536, 180)),
+    "the server's credits are the server's to mend": pytest.param(
+        SERVER, 0.02, (24, 25, 25.5), window(512 << 10, 65536, 180)
     ),
-    "a window that is always full of travelling requests is the cap": (
-        SERVER,
-        *(0.01, (39, 40, 41), window(960 << 10, 65536, 199, request_seconds_median=0.012)),
+    "a window that is always full of travelling requests is the cap": pytest.param(
+        SERVER, 0.01, (39, 40, 41), window(960 << 10, 65536, 199, request_seconds_median=0.012)
     ),
-    "something holds each request far longer than the round trip": (
-        NOBODY,
-        *(0.01, (39, 40, 41), window(960 << 10, 65536, 199, request_seconds_median=0.03)),
+    "something holds each request far longer than the round trip": pytest.param(
+        NOBODY, 0.01, (39, 40, 41), window(960 << 10, 65536, 199, request_seconds_median=0.03)
     ),
-    "the window was full now and then": (
-        NOBODY,
-        *(0.01, (39, 40, 41), window(960 << 10, 65536, 60, request_seconds_median=0.012)),
+    "the window was full now and then": pytest.param(
+        NOBODY, 0.01, (39, 40, 41), window(960 << 10, 65536, 60, request_seconds_median=0.012)
     ),
 }
 
 
-@pytest.mark.parametrize(("named", "trip", "rates", "details"), STALLS.values(), ids=STALLS)
-def test_a_window_that_credits_keep_small(named, trip, rates, details, says):
+@pytest.mark.parametrize(("cap", "trip", "rates", "details"), STALLS.values(), ids=STALLS)
+def test_a_window_that_credits_keep_small(cap, trip, rates, details, says):
     world = far(trip)
     world.copy("pull.cached", rates, details=details)
-    says(world, named)
+    says(world, cap)
 
 
 def test_the_line_of_smb_conf_that_keeps_credits_few_is_named(says):
@@ -97,11 +94,11 @@ SIDES = {
 }
 
 
-@pytest.mark.parametrize(("named", "target", "dialect"), SIDES.values(), ids=SIDES)
-def test_the_side_is_the_servers_where_its_own_limits_are_small(named, target, dialect, says):
+@pytest.mark.parametrize(("cap", "target", "dialect"), SIDES.values(), ids=SIDES)
+def test_the_side_is_the_servers_where_its_own_limits_are_small(cap, target, dialect, says):
     world = far()
     world.copy("pull.cached", (19, 20, 20.5), dialect=dialect, details=window(2 * MIB, 65536))
-    says(world, named, **target)
+    says(world, cap, **target)
 
 
 # -- decoys ------------------------------------------------------------------------------------
@@ -124,17 +121,17 @@ def test_a_slow_disk_that_nobody_measured_is_not_taken_for_it(says):
 
 NEAR = {
     "a deep window": (0.01, {(65536, 1): 6, (MIB, 32): 117}, "3.1.1", window(32 * MIB)),
-    "credits that run out are told": (
-        *(0.0003, {(65536, 1): 60, (65536, 8): 117}, "3.1.1", window(512 << 10, 65536, 190)),
+    "credits that run out are told": pytest.param(
+        0.0003, {(65536, 1): 60, (65536, 8): 117}, "3.1.1", window(512 << 10, 65536, 190)
     ),
-    "SMB1 has no credits but a most of requests": (
-        *(0.0003, {(65536, 1): 60}, "smb1", window(512 << 10, 65536, 190)),
+    "SMB1 has no credits but a most of requests": pytest.param(
+        0.0003, {(65536, 1): 60}, "smb1", window(512 << 10, 65536, 190)
     ),
-    "a stall now and then is not told": (
-        *(0.0003, {(65536, 1): 60}, "3.1.1", window(8 * MIB, stalls=3)),
+    "a stall now and then is not told": pytest.param(
+        0.0003, {(65536, 1): 60}, "3.1.1", window(8 * MIB, stalls=3)
     ),
-    "a round trip of a LAN says nothing": (
-        *(0.0004, {(65536, 1): 60, (MIB, 8): 117}, "3.1.1", window(65536, 65536)),
+    "a round trip of a LAN says nothing": pytest.param(
+        0.0004, {(65536, 1): 60, (MIB, 8): 117}, "3.1.1", window(65536, 65536)
     ),
 }
 
@@ -156,26 +153,26 @@ def test_without_the_bytes_in_flight_it_says_nothing(strange, says):
 # -- the round trip ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("seconds", "named"), [(0.1, PATH), (0.02, NOBODY)])
-def test_one_connect_names_it_with_less_confidence_and_only_nearby(seconds, named, says):
+@pytest.mark.parametrize(("seconds", "cap"), [(0.1, PATH), (0.02, NOBODY)])
+def test_one_connect_names_it_with_less_confidence_and_only_nearby(seconds, cap, says):
     world = far(matrix=False)
     world.copy("pull.cached", (78, 80, 81), details=window(8 * MIB))
-    says(world, named, connect_seconds=seconds)
+    says(world, cap, connect_seconds=seconds)
 
 
 def test_the_copys_own_round_trip_comes_first_then_echoes_then_the_connect(world):
     world.copy("pull.cached", 100, details={"rtt_seconds": 0.03})
     world.copy("push.cached", 100)
     connected = {"connect_seconds": 0.5}
-    own, other = steps.measured(world.report(), "smb-copy")
-    assert rtt(world.report(), own).seconds == 0.03
+    first, other = steps.measured(world.report(), "smb-copy")
+    assert rtt(world.report(), first).seconds == 0.03
     assert rtt(world.report(target=connected), other).seconds == 0.5
     assert not rtt(world.report(target=connected)).echoed
     step = world.small_files("pull", 0.05, 0.012)
     world.matrix("pull", {(65536, 1): 6}, 0.011)
-    seen = rtt(world.report(target=connected), other)
-    assert (seen.seconds, seen.echoed, seen.steps) == (0.011, True, (step + 1,))
-    assert seen.low_seconds == pytest.approx(0.0099)
+    trip = rtt(world.report(target=connected), other)
+    assert (trip.seconds, trip.echoed, trip.steps) == (0.011, True, (step + 1,))
+    assert trip.low_seconds == pytest.approx(0.0099)
 
 
 @pytest.mark.parametrize("seconds", [0, 1e-12, 1e9, "1 ms", None])
@@ -186,13 +183,13 @@ def test_a_round_trip_that_cannot_be_is_none(world, seconds):
 
 def test_a_flush_has_no_requests_beside_it(empty_world, sockets, says):
     """Few credits let 20 MB/s be answered; what took the rest of the time is not theirs."""
-    alone = empty_world(agent=False)
-    alone.disk("client", "read", 900)
-    told = {
+    one_end = empty_world(agent=False)
+    one_end.disk("client", "read", 900)
+    figures = {
         **window(576 << 10, 64 << 10, stalls=180),
         **{"rtt_seconds": 0.0128, "request_seconds_median": 0.0136},
         **{"flush_seconds": 1.085, "acknowledged_bytes_per_second": 20.04e6},
     }
-    alone.copy("push.cached", 2.55, details={**told, "sockets": sockets(by="sender")})
-    alone.matrix("push", {(65536, 1): 4.9}, 0.0128)
-    says(alone, "disk/server/write")
+    one_end.copy("push.cached", 2.55, details={**figures, "sockets": sockets(by="sender")})
+    one_end.matrix("push", {(65536, 1): 4.9}, 0.0128)
+    says(one_end, "disk/server/write")

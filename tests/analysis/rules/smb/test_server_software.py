@@ -37,7 +37,7 @@ def waiting(rate, depth=4):
 
 
 @pytest.fixture
-def made(between, sockets):
+def make_world(between, sockets):
     """Makes copies of a world in which the server's host, its disk and the path have time."""
 
     def make(*copies, agent=True, link=117.6, disk=400):
@@ -45,14 +45,14 @@ def made(between, sockets):
         if not agent:
             world.server, world.agent = None, False
         for name, rate, changes in copies:
-            told = dict(changes)
-            by = told.pop("by", "sender" if "pull" in name else "receiver")
-            full = told.pop("full_ratio", 0.9 if by == "receiver" else 0.05)
-            seen = told.pop("sockets", sockets(by=by, full_ratio=full, unsent_bytes_median=0))
-            server = {**IDLE, "device_busy_ratio": 0.05, **told.pop("server", {})}
-            outside = {key: told.pop(key) for key in ("memory", "client") if key in told}
+            fields = dict(changes)
+            by = fields.pop("by", "sender" if "pull" in name else "receiver")
+            full = fields.pop("full_ratio", 0.9 if by == "receiver" else 0.05)
+            tcp = fields.pop("sockets", sockets(by=by, full_ratio=full, unsent_bytes_median=0))
+            server = {**IDLE, "device_busy_ratio": 0.05, **fields.pop("server", {})}
+            outside = {key: fields.pop(key) for key in ("memory", "client") if key in fields}
             outside["client"] = {"device_busy_ratio": 0.05, **outside.get("client", {})}
-            details = {**waiting(rate, 8 if "push" in name else 4), "sockets": seen, **told}
+            details = {**waiting(rate, 8 if "push" in name else 4), "sockets": tcp, **fields}
             rates = (0.98 * rate, rate, 1.02 * rate)
             world.copy(name, rates, details=details, server=server, **outside)
         return world
@@ -75,21 +75,21 @@ NAMED = {
 
 
 @pytest.mark.parametrize("copies", NAMED.values(), ids=NAMED)
-def test_a_file_server_at_rest_that_lets_requests_wait_is_named(made, copies, says):
-    says(made(*copies), SOFTWARE)
+def test_a_file_server_at_rest_that_lets_requests_wait_is_named(make_world, copies, says):
+    says(make_world(*copies), SOFTWARE)
 
 
 @pytest.mark.parametrize("name", ["pull.cached", "pull.uncached"])
-def test_a_setting_that_explains_it_is_to_be_changed(made, name, says):
-    says(made((name, 30, {})), SOFTWARE, smb_conf=[AIO])
+def test_a_setting_that_explains_it_is_to_be_changed(make_world, name, says):
+    says(make_world((name, 30, {})), SOFTWARE, smb_conf=[AIO])
 
 
 # -- decoys ------------------------------------------------------------------------------------
 
 
-def silent(says, world, at=0, **target):
+def silent(says, world, copy=0, **target):
     says(world, **target)
-    assert world.diagnosed(at).verdict.cause != "server-software"
+    assert world.diagnosed(copy).verdict.cause != "server-software"
 
 
 AT_WORK = {
@@ -106,8 +106,8 @@ AT_WORK = {
 
 
 @pytest.mark.parametrize("load", AT_WORK.values(), ids=AT_WORK)
-def test_a_host_that_is_not_at_rest_is_not_its_software(made, load, says):
-    silent(says, made(*both({"server": load})), smb_conf=[AIO])
+def test_a_host_that_is_not_at_rest_is_not_its_software(make_world, load, says):
+    silent(says, make_world(*both({"server": load})), smb_conf=[AIO])
 
 
 HALF = {
@@ -128,27 +128,27 @@ HALF = {
 
 
 @pytest.mark.parametrize("change", HALF.values(), ids=HALF)
-def test_half_the_evidence_names_nobody(made, change, says):
-    silent(says, made(("pull.cached", 30, change), PUSH), smb_conf=[AIO])
+def test_half_the_evidence_names_nobody(make_world, change, says):
+    silent(says, make_world(("pull.cached", 30, change), PUSH), smb_conf=[AIO])
 
 
-def test_a_flush_that_takes_the_time_is_the_disks(made, says):
-    silent(says, made(PULL, ("push.cached", 38, {"flush_seconds": 2.0})), 1)
+def test_a_flush_that_takes_the_time_is_the_disks(make_world, says):
+    silent(says, make_world(PULL, ("push.cached", 38, {"flush_seconds": 2.0})), 1)
 
 
 WAYS = {
     "the link is full": ("network/path/link-rate", 29, {"link": 30}),
-    "the server's CPU and disk are not known to rest": (
-        *("unknown/inconclusive", 30, {"agent": False}),
+    "the server's CPU and disk are not known to rest": pytest.param(
+        "unknown/inconclusive", 30, {"agent": False}
     ),
 }
 
 
-@pytest.mark.parametrize(("named", "rate", "way"), WAYS.values(), ids=WAYS)
-def test_what_the_way_explains_is_not_the_servers_software(made, named, rate, way, says):
-    world = made(("pull.cached", rate, {}), ("push.cached", 1.2 * rate, {}), **way)
+@pytest.mark.parametrize(("cap", "rate", "way"), WAYS.values(), ids=WAYS)
+def test_what_the_way_explains_is_not_the_servers_software(make_world, cap, rate, way, says):
+    world = make_world(("pull.cached", rate, {}), ("push.cached", 1.2 * rate, {}), **way)
     silent(says, world, smb_conf=[AIO])
-    assert "/".join(filter(None, world.named())) == named
+    assert "/".join(filter(None, world.verdict_key())) == cap
 
 
 OTHER_SETTINGS = {
@@ -160,15 +160,15 @@ OTHER_SETTINGS = {
 
 
 @pytest.mark.parametrize("change", OTHER_SETTINGS.values(), ids=OTHER_SETTINGS)
-def test_other_settings_explain_nothing(made, change):
-    report = made(PULL, PUSH).report()
+def test_other_settings_explain_nothing(make_world, change):
+    report = make_world(PULL, PUSH).report()
     target = {**report.target, "smb_conf": [{**AIO, **change}]}
     assert diagnose(replace(report, target=target)).copies[0].verdict.detail == ""
 
 
-def test_the_servers_settings_say_nothing_of_the_client_that_serves(made, sockets, says):
-    world = made()
-    seen = sockets(by="sender", unsent_bytes_median=0, full_ratio=0.05)
-    more = {"details": {**waiting(30), "sockets": seen}, "client": IDLE, "server": IDLE}
-    world.copy("server.pull.cached", 30, initiator="server", **more)
+def test_the_servers_settings_say_nothing_of_the_client_that_serves(make_world, sockets, says):
+    world = make_world()
+    connection = sockets(by="sender", unsent_bytes_median=0, full_ratio=0.05)
+    extra = {"details": {**waiting(30), "sockets": connection}, "client": IDLE, "server": IDLE}
+    world.copy("server.pull.cached", 30, initiator="server", **extra)
     silent(says, world, smb_conf=[AIO])

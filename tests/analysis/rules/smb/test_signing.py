@@ -9,11 +9,11 @@ RUN_SECONDS = 4.0
 CPU = "cpu/server/all-cores"
 
 
-def about(rate):
+def spread(rate):
     return (0.99 * rate, rate, 1.01 * rate)
 
 
-def costing(seconds_per_gigabyte, rate, cores=1, **more):
+def costing(seconds_per_gigabyte, rate, cores=1, **extra):
     """A host whose copy costs so much of its CPU, on a single busy thread."""
     busy = seconds_per_gigabyte * rate / 1000
     ratios = (min(1.0, busy + 0.02), *(0.02,) * (cores - 1))
@@ -21,7 +21,7 @@ def costing(seconds_per_gigabyte, rate, cores=1, **more):
         "core_busy_ratios": ratios,
         "busiest_process_ratio": min(1.0, busy),
         "copy_cpu_seconds": busy * RUN_SECONDS,
-        **more,
+        **extra,
     }
 
 
@@ -43,8 +43,8 @@ def slow(empty_world):
     return world
 
 
-def copied(world, rate, cost, details=ENCRYPTED, name="pull.cached", **more):
-    world.copy(name, about(rate), details=details, server=costing(cost, rate), **more)
+def copied(world, rate, cost, details=ENCRYPTED, name="pull.cached", **extra):
+    world.copy(name, spread(rate), details=details, server=costing(cost, rate), **extra)
 
 
 # -- right -------------------------------------------------------------------------------------
@@ -82,14 +82,14 @@ def test_the_advice_names_the_setting(slow, smb_conf, says):
 
 def test_the_same_bytes_plain_tell_it_for_sure(slow, says):
     """Here the server's core is one of four, and the copy is a push."""
-    slow.tax("push", "plain", about(117), server=costing(2.0, 117, 4))
-    slow.tax("push", "encrypted", about(84), server=costing(11.5, 84, 4))
-    slow.copy("push.cached", about(82), details=ENCRYPTED, server=costing(11.8, 82, 4))
+    slow.tax("push", "plain", spread(117), server=costing(2.0, 117, 4))
+    slow.tax("push", "encrypted", spread(84), server=costing(11.5, 84, 4))
+    slow.copy("push.cached", spread(82), details=ENCRYPTED, server=costing(11.8, 82, 4))
     says(slow, "smb/server/encryption")
 
 
 def test_a_push_is_told_by_the_pulls_of_the_same_server(slow, says):
-    """What the server's disk adds to a push is not known; the crypto is the same both ways."""
+    """Nobody knows what the server's disk adds to a push; the crypto is the same both ways."""
     copied(slow, 175, 5.6)
     copied(slow, 140, 7.0, name="push.cached")
     says(slow, "smb/server/encryption", "smb/server/encryption")
@@ -97,8 +97,8 @@ def test_a_push_is_told_by_the_pulls_of_the_same_server(slow, says):
 
 def test_a_server_that_copies_from_a_client_which_encrypts_names_the_client(slow, says):
     slow.tcp("push", 1500, client=costing(0.6, 1500))
-    more = {"details": ENCRYPTED, "client": costing(5.6, 175)}
-    slow.copy("server.pull.cached", about(175), initiator="server", engine="smbclient", **more)
+    extra = {"details": ENCRYPTED, "client": costing(5.6, 175)}
+    slow.copy("server.pull.cached", spread(175), initiator="server", engine="smbclient", **extra)
     says(slow, "smb/client/encryption")
 
 
@@ -126,18 +126,18 @@ OF_THE_CPU = {
     "an AES unit, hardly more than TCP takes and a copy from RAM": (880, 1.1, ENCRYPTED, {}),
     "the session does not tell": (175, 5.6, {}, {}),
     "a plain session": (175, 5.6, PLAIN, {}),
-    "short requests, each of them work": (
-        *(175, 5.7, {"signing": "md5", "encryption": None, "request_bytes": 16384}, {}),
+    "short requests, each of them work": pytest.param(
+        175, 5.7, {"signing": "md5", "encryption": None, "request_bytes": 16384}, {}
     ),
     "a push, where no pull tells of the crypto": (140, 7.0, ENCRYPTED, {"name": "push.cached"}),
 }
 
 
-@pytest.mark.parametrize(("rate", "cost", "details", "more"), OF_THE_CPU.values(), ids=OF_THE_CPU)
+@pytest.mark.parametrize(("rate", "cost", "details", "extra"), OF_THE_CPU.values(), ids=OF_THE_CPU)
 def test_where_crypto_is_not_shown_to_be_most_of_it_it_is_the_cpu(
-    slow, rate, cost, details, more, says
+    slow, rate, cost, details, extra, says
 ):
-    copied(slow, rate, cost, details, **more)
+    copied(slow, rate, cost, details, **extra)
     says(slow, CPU)
 
 
@@ -148,14 +148,14 @@ TAXES = {
 }
 
 
-@pytest.mark.parametrize(("kind", "plain", "taxed", "details", "made"), TAXES.values(), ids=TAXES)
-def test_a_small_difference_blames_no_crypto(slow, kind, plain, taxed, details, made, says):
-    """plain, taxed, made: MB/s, and s/GB of the server's CPU."""
+@pytest.mark.parametrize(("kind", "plain", "taxed", "details", "pair"), TAXES.values(), ids=TAXES)
+def test_a_small_difference_blames_no_crypto(slow, kind, plain, taxed, details, pair, says):
+    """plain, taxed, pair: MB/s, and s/GB of the server's CPU."""
     for security, (rate, cost) in (("plain", plain), (kind, taxed)):
-        slow.tax("pull", security, about(rate), server=costing(cost, rate))
+        slow.tax("pull", security, spread(rate), server=costing(cost, rate))
     if details is not SIGNED:
         slow.forget("tcp")
-    copied(slow, *made, details)
+    copied(slow, *pair, details)
     says(slow, CPU)
 
 
@@ -176,7 +176,7 @@ OTHERS = {
 @pytest.mark.parametrize("cause", OTHERS)
 def test_a_cpu_that_others_or_a_quota_take_is_theirs(slow, cause, says):
     load = {**costing(5.6, 43), **OTHERS[cause]}
-    slow.copy("pull.cached", about(43), details=ENCRYPTED, server=load)
+    slow.copy("pull.cached", spread(43), details=ENCRYPTED, server=load)
     says(slow, f"cpu/server/{cause}")
 
 
@@ -194,19 +194,19 @@ NO_WITNESS = {
 }
 
 
-@pytest.mark.parametrize(("details", "more"), NO_WITNESS.values(), ids=NO_WITNESS)
-def test_other_copies_than_alike_ones_are_no_witness(slow, details, more, says):
+@pytest.mark.parametrize(("details", "extra"), NO_WITNESS.values(), ids=NO_WITNESS)
+def test_other_copies_than_alike_ones_are_no_witness(slow, details, extra, says):
     """The pull that would tell of the push's crypto was not the same session's kind."""
     copied(slow, 140, 7.0, name="push.cached")
-    copied(slow, 175, 5.6, details, **more)
+    copied(slow, 175, 5.6, details, **extra)
     says(slow, CPU)
 
 
 def test_without_an_agent_nothing_tells_whose_crypto_it_is(empty_world, says):
     world = empty_world(agent=False)
-    world.tax("pull", "plain", about(117))
-    world.tax("pull", "encrypted", about(84))
-    world.copy("pull.cached", about(82), details=ENCRYPTED)
+    world.tax("pull", "plain", spread(117))
+    world.tax("pull", "encrypted", spread(84))
+    world.copy("pull.cached", spread(82), details=ENCRYPTED)
     says(world, "unknown/inconclusive")
 
 
