@@ -1,4 +1,4 @@
-"""What the tests of the page read it with."""
+"""Fixtures with which the tests of the page read it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Tree(HTMLParser):
         """All that a reader sees, without the style sheet."""
         return " ".join(piece for element, piece in self.texts if element != "style")
 
-    def named(self, element: str) -> list[dict[str, str | None]]:
+    def attributes_of(self, element: str) -> list[dict[str, str | None]]:
         """The attributes of every such element."""
         return [attributes for name, attributes in self.elements if name == element]
 
@@ -78,8 +78,8 @@ def tree():
 def page_of():
     """The page of a stored report."""
 
-    def made(path: Path) -> str:
-        known = stored_reports.load(path)
-        return html_text(known, diagnose(known))
+    def render(path: Path) -> str:
+        report = stored_reports.load(path)
+        return html_text(report, diagnose(report))
 
-    return made
+    return render

@@ -62,17 +62,17 @@ OVERLAPS = """() => {
 def files(page_of, tmp_path_factory) -> dict[str, Path]:
     """Each report's page, as a user has it on the disk."""
     folder = tmp_path_factory.mktemp("pages")
-    found = {name: folder / f"{name}.html" for name in NAMES}
-    for name, path in found.items():
+    paths = {name: folder / f"{name}.html" for name in NAMES}
+    for name, path in paths.items():
         path.write_text(page_of(DATA / f"report-v1-{name}.json"), encoding="ascii")
-    found["timed"] = folder / "timed.html"
-    found["timed"].write_text(page_of(DATA / "traces/sync-60.json.gz"), encoding="ascii")
-    return found
+    paths["timed"] = folder / "timed.html"
+    paths["timed"].write_text(page_of(DATA / "traces/sync-60.json.gz"), encoding="ascii")
+    return paths
 
 
 @dataclass
 class Seen:
-    """What a page did while it was looked at."""
+    """A page in a browser, its requests and its complaints."""
 
     page: Page
     requests: list[str] = field(default_factory=list)
@@ -80,19 +80,19 @@ class Seen:
 
 
 @contextmanager
-def shown(browser: Browser, path: Path, width: int, scheme: str, **more) -> Iterator[Seen]:
+def open_page(browser: Browser, path: Path, width: int, scheme: str, **options) -> Iterator[Seen]:
     """A page from its file, as wide and in such colours."""
     context = browser.new_context(
-        viewport={"width": width, "height": SIZES[width]}, color_scheme=scheme, **more
+        viewport={"width": width, "height": SIZES[width]}, color_scheme=scheme, **options
     )
     try:
-        seen = Seen(context.new_page())
-        seen.page.on("request", lambda request: seen.requests.append(request.url))
+        visit = Seen(context.new_page())
+        visit.page.on("request", lambda request: visit.requests.append(request.url))
         # A refusal by the page's own policy is an error on the console.
-        seen.page.on("console", lambda message: seen.complaints.append(message.text))
-        seen.page.on("pageerror", lambda error: seen.complaints.append(str(error)))
-        seen.page.goto(path.as_uri(), wait_until="load")
-        yield seen
+        visit.page.on("console", lambda message: visit.complaints.append(message.text))
+        visit.page.on("pageerror", lambda error: visit.complaints.append(str(error)))
+        visit.page.goto(path.as_uri(), wait_until="load")
+        yield visit
     finally:
         context.close()
 
@@ -100,17 +100,17 @@ def shown(browser: Browser, path: Path, width: int, scheme: str, **more) -> Iter
 @pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_leaves_nothing_runs_and_nothing_is_refused(browser, files, name):
-    with shown(browser, files[name], 1280, "light") as seen:
-        seen.page.evaluate(OPEN)
-        assert seen.requests == [files[name].as_uri()]
-        assert seen.complaints == []
-        assert seen.page.locator("script").count() == 0
+    with open_page(browser, files[name], 1280, "light") as visit:
+        visit.page.evaluate(OPEN)
+        assert visit.requests == [files[name].as_uri()]
+        assert visit.complaints == []
+        assert visit.page.locator("script").count() == 0
 
 
 def test_the_policy_holds_where_it_is_put_to_the_test(browser, files):
-    """What would get past the escaping is refused: a script, a style, a picture."""
-    with shown(browser, files["lab-with-agent"], 1280, "light") as seen:
-        ran = seen.page.evaluate("""() => {
+    """The policy refuses what would get past the escaping: a script, a style, a picture."""
+    with open_page(browser, files["lab-with-agent"], 1280, "light") as visit:
+        ran = visit.page.evaluate("""() => {
           const script = document.createElement('script');
           script.textContent = 'window.ran = true';
           document.body.append(script);
@@ -122,7 +122,7 @@ def test_the_policy_holds_where_it_is_put_to_the_test(browser, files):
         }""")
         assert ran[0] is False
         assert ran[1] != "77px"
-        assert len(seen.complaints) >= 2
+        assert len(visit.complaints) >= 2
 
 
 @pytest.mark.long
@@ -137,8 +137,8 @@ def test_the_policy_holds_where_it_is_put_to_the_test(browser, files):
 def test_all_is_seen_and_nothing_is_cut_off(browser, files, tmp_path, name, width, scheme):
     pictures = Path(os.environ.get(SHARED) or tmp_path)
     pictures.mkdir(parents=True, exist_ok=True)
-    with shown(browser, files[name], width, scheme) as seen:
-        page = seen.page
+    with open_page(browser, files[name], width, scheme) as visit:
+        page = visit.page
         page.screenshot(path=pictures / f"{name}-{width}-{scheme}.png", full_page=True)
         assert page.evaluate("document.documentElement.scrollWidth") == width
         drawn = page.evaluate(MARKS)
@@ -153,8 +153,8 @@ def test_all_is_seen_and_nothing_is_cut_off(browser, files, tmp_path, name, widt
 
 @pytest.mark.parametrize("width", SIZES)
 def test_what_limits_each_copy_is_seen_without_scrolling(browser, files, width):
-    with shown(browser, files["lab-with-agent"], width, "light") as seen:
-        title = seen.page.locator("#copies th", has_text="limited by").first
+    with open_page(browser, files["lab-with-agent"], width, "light") as visit:
+        title = visit.page.locator("#copies th", has_text="limited by").first
         box = title.bounding_box()
         assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= width
 
@@ -170,43 +170,43 @@ def test_what_limits_each_copy_is_seen_without_scrolling(browser, files, width):
     ],
 )
 def test_axe_finds_nothing_serious(browser, files, name, width, scheme):
-    with shown(browser, files[name], width, scheme, bypass_csp=True) as seen:
-        seen.page.evaluate(OPEN)
-        found = Axe().run(seen.page).response["violations"]
-        told = [
+    with open_page(browser, files[name], width, scheme, bypass_csp=True) as visit:
+        visit.page.evaluate(OPEN)
+        violations = Axe().run(visit.page).response["violations"]
+        serious = [
             f"{each['id']} ({each['impact']}): {node['target']} {node['html'][:120]}"
-            for each in found
+            for each in violations
             for node in each["nodes"][:3]
         ]
-        assert told == []
+        assert serious == []
 
 
 def test_a_key_opens_the_course_of_a_copy_without_a_network(browser, files):
-    with shown(browser, files["timed"], 390, "light") as seen:
-        bars = seen.page.locator("#times summary")
-        course = seen.page.locator("#times figure").first
+    with open_page(browser, files["timed"], 390, "light") as visit:
+        bars = visit.page.locator("#times summary")
+        course = visit.page.locator("#times figure").first
         assert bars.count() >= 4 and not course.is_visible()
         bars.first.press("Enter")
         assert course.is_visible() and "who had work" in course.text_content()
-    assert seen.requests == [files["timed"].as_uri()]
+    assert visit.requests == [files["timed"].as_uri()]
 
 
 def test_every_table_that_scrolls_is_reached_by_the_keyboard(browser, files):
-    with shown(browser, files["thorough"], 390, "light") as seen:
-        scrolling = seen.page.locator(".scroll")
+    with open_page(browser, files["thorough"], 390, "light") as visit:
+        scrolling = visit.page.locator(".scroll")
         assert scrolling.count() > 0
-        for at in range(scrolling.count()):
-            if scrolling.nth(at).is_visible():
-                scrolling.nth(at).focus()
-                assert scrolling.nth(at).evaluate("each => document.activeElement === each")
+        for index in range(scrolling.count()):
+            if scrolling.nth(index).is_visible():
+                scrolling.nth(index).focus()
+                assert scrolling.nth(index).evaluate("each => document.activeElement === each")
 
 
 def test_the_printed_page_is_dark_on_white_and_holds_what_was_folded(browser, files):
-    with shown(browser, files["thorough"], 1280, "dark") as seen:
-        seen.page.emulate_media(media="print", color_scheme="dark")
+    with open_page(browser, files["thorough"], 1280, "dark") as visit:
+        visit.page.emulate_media(media="print", color_scheme="dark")
         look = "getComputedStyle(document.body)"
-        assert seen.page.evaluate(f"{look}.backgroundColor") == "rgb(255, 255, 255)"
-        assert seen.page.evaluate(f"{look}.color") == "rgb(29, 28, 26)"
-        assert not seen.page.locator("nav").is_visible()
-        folded = seen.page.locator("#evidence details p").first
+        assert visit.page.evaluate(f"{look}.backgroundColor") == "rgb(255, 255, 255)"
+        assert visit.page.evaluate(f"{look}.color") == "rgb(29, 28, 26)"
+        assert not visit.page.locator("nav").is_visible()
+        folded = visit.page.locator("#evidence details p").first
         assert folded.is_visible()
