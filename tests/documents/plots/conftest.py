@@ -1,4 +1,4 @@
-"""What the tests of the drawings read them with: the parsed SVG and where its marks lie."""
+"""Fixtures that read the drawings: the parsed SVG and where its marks lie."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Mark:
     name: str
     """Its classes."""
     text: str
-    """Of a text what it says, of a shape what it says when pointed at."""
+    """Words of a text, or those of a shape when pointed at."""
     left: float
     top: float
     right: float
@@ -67,9 +67,9 @@ class Drawing:
                 yield Mark(each.tag, each.get("class", ""), tip, *box)
 
     def having(self, name: str, kind: str = "") -> list[Mark]:
-        """Those with all of the class's words."""
-        wanted = set(name.split())
-        marks = [each for each in self.marks if wanted <= set(each.name.split())]
+        """Returns the marks with all of the class's words."""
+        classes = set(name.split())
+        marks = [each for each in self.marks if classes <= set(each.name.split())]
         return [each for each in marks if kind in ("", each.kind)]
 
     def saying(self, text: str) -> list[Mark]:
@@ -81,16 +81,16 @@ class Drawing:
 
 
 def _box(each: ElementTree.Element) -> tuple[float, float, float, float] | None:
-    told = {key: float(value) for key, value in each.attrib.items() if _NUMBER.fullmatch(value)}
+    box = {key: float(value) for key, value in each.attrib.items() if _NUMBER.fullmatch(value)}
     match each.tag:
         case "rect":
-            x, y = told["x"], told["y"]
-            return x, y, x + told["width"], y + told["height"]
+            x, y = box["x"], box["y"]
+            return x, y, x + box["width"], y + box["height"]
         case "circle":
-            x, y, r = told["cx"], told["cy"], told["r"]
+            x, y, r = box["cx"], box["cy"], box["r"]
             return x - r, y - r, x + r, y + r
         case "line":
-            across, up = sorted((told["x1"], told["x2"])), sorted((told["y1"], told["y2"]))
+            across, up = sorted((box["x1"], box["x2"])), sorted((box["y1"], box["y2"]))
             return across[0], up[0], across[1], up[1]
         case "polyline" | "polygon":
             points = [tuple(map(float, pair.split(","))) for pair in each.attrib["points"].split()]
@@ -99,8 +99,8 @@ def _box(each: ElementTree.Element) -> tuple[float, float, float, float] | None:
         case "text":
             wide = text_width(each.text or "")
             share = {"start": 0.0, "middle": 0.5, "end": 1.0}[each.get("text-anchor", "start")]
-            left = told["x"] - share * wide
-            return left, told["y"] - 9, left + wide, told["y"] + 3
+            start = box["x"] - share * wide
+            return start, box["y"] - 9, start + wide, box["y"] + 3
         case _:
             return None
     xs, ys = zip(*points, strict=True)

@@ -1,4 +1,4 @@
-"""Of whatever report: marks lie in the box, nothing foreign acts, tables are whole."""
+"""Drawings of whatever report: marks lie in the box, nothing foreign acts, tables are whole."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def inside(mark, drawing):
 
 
 def look_at(plot, drawing):
-    """What holds for every plot."""
+    """Asserts what holds for every plot."""
     marks = drawing(plot)
     assert plot.svg.isascii()
     assert {each.tag for each in marks.root.iter()} <= TAGS
@@ -50,8 +50,8 @@ def look_at(plot, drawing):
     assert marks.root.find("desc").text == plot.sentence
     assert plot.rows
     assert all(len(row) == len(plot.columns) for row in plot.rows)
-    shown = [plot.title, plot.sentence, *plot.columns, *(cell for row in plot.rows for cell in row)]
-    assert all(text.isprintable() for text in shown)
+    texts = [plot.title, plot.sentence, *plot.columns, *(cell for row in plot.rows for cell in row)]
+    assert all(text.isprintable() for text in texts)
     assert "://" not in plot.svg
     return marks
 
@@ -59,10 +59,10 @@ def look_at(plot, drawing):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_marks_lie_in_the_box_and_tables_are_whole(path, drawing):
     report = stored_reports.load(path)
-    found = every_plot(report)
-    for plot in found:
+    plots = every_plot(report)
+    for plot in plots:
         look_at(plot, drawing)
-    assert [each.svg for each in every_plot(report)] == [each.svg for each in found]
+    assert [each.svg for each in every_plot(report)] == [each.svg for each in plots]
 
 
 KEYS = (
@@ -89,16 +89,16 @@ def forged(value, key, strange):
 @pytest.mark.parametrize("strange", STRANGE, ids=lambda each: str(each)[:8].strip("</\x1b"))
 @pytest.mark.parametrize("key", [*KEYS, *OF_TRACES])
 def test_forged_figures_stay_in_the_box_and_forged_words_are_escaped(key, strange, drawing):
-    whole = TIMED if key in OF_TRACES else WHOLE
+    base = TIMED if key in OF_TRACES else WHOLE
     entries = [
         (
             replace(step, setting=forged(step.setting, key, strange)),
             replace(outcome, details=forged(outcome.details, key, strange)),
         )
-        for step, outcome in whole.entries
+        for step, outcome in base.entries
         if f'"{key}"' in json.dumps([step.setting, outcome.details])
     ]
-    report = replace(whole, entries=tuple(entries))
+    report = replace(base, entries=tuple(entries))
     for plot in every_plot(report):
         look_at(plot, drawing)
 
@@ -106,7 +106,7 @@ def test_forged_figures_stay_in_the_box_and_forged_words_are_escaped(key, strang
 @pytest.mark.parametrize("factor", [1e-12, 1e9])
 def test_very_small_and_very_large_rates_are_drawn_too(factor, drawing):
     def scaled(run):
-        return [[seconds / factor, moved] for seconds, moved in run]
+        return [[seconds / factor, count] for seconds, count in run]
 
     document = json.loads(json.dumps(STORED))
     for each in document["steps"]:
@@ -117,15 +117,15 @@ def test_very_small_and_very_large_rates_are_drawn_too(factor, drawing):
             rate = outcome.get("bytes_per_second")
             outcome["bytes_per_second"] = rate and {k: v * factor for k, v in rate.items()}
     report = reports.from_json(document)
-    found = every_plot(report)
-    assert found
-    for plot in found:
+    plots = every_plot(report)
+    assert plots
+    for plot in plots:
         look_at(plot, drawing)
 
 
 @pytest.mark.long
 def test_every_class_of_the_drawings_has_a_rule():
-    told = set(re.findall(r"\.plot (?:text)?\.([a-z0-9-]+)\{", sheet("plots")))
+    rules = set(re.findall(r"\.plot (?:text)?\.([a-z0-9-]+)\{", sheet("plots")))
     used = set()
     for path in FILES:
         report = stored_reports.load(path)
@@ -133,4 +133,4 @@ def test_every_class_of_the_drawings_has_a_rule():
             for names in re.findall(r' class="([^"]+)"', plot.svg):
                 used |= set(names.split())
     # What the tests alone find marks by.
-    assert used - told <= {"plot", "knee", "half", "turn"}
+    assert used - rules <= {"plot", "knee", "half", "turn"}

@@ -63,14 +63,14 @@ def shown(drawn):
 @pytest.mark.parametrize("name", DRAWN)
 def test_every_drawing_is_as_it_was_looked_at(golden, request, name):
     which, begin, change = DRAWN[name]
-    known = change(request.getfixturevalue(which))
-    found = every_plot(known)
-    golden(f"plots/{name}", "\n".join(shown(e) for e in found if e.name.startswith(begin)))
+    report = change(request.getfixturevalue(which))
+    plots = every_plot(report)
+    golden(f"plots/{name}", "\n".join(shown(e) for e in plots if e.name.startswith(begin)))
 
 
 def without(report, *stages):
-    left = tuple(each for each in report.entries if each[0].stage not in stages)
-    return replace(report, entries=left)
+    entries = tuple(each for each in report.entries if each[0].stage not in stages)
+    return replace(report, entries=entries)
 
 
 def names(report):
@@ -82,11 +82,11 @@ def test_a_zones_bar_stands_at_its_place_and_is_as_high_as_its_rate(drawn, repor
     (zones,) = all_zones(report)
     bars = [each for each in drawing.having("", "rect") if "zone" in each.text]
     assert len(bars) == len(zones.zones) == 9
-    left, width = bars[0].left, bars[-1].right - bars[0].left
+    start, width = bars[0].left, bars[-1].right - bars[0].left
     highest = max(each.bottom - each.top for each in bars)
     fastest = max(zone.bytes_per_second for zone in zones.zones)
     for bar, zone in zip(bars, zones.zones, strict=True):
-        assert (bar.left - left) / width == pytest.approx(zone.from_ratio, abs=0.01)
+        assert (bar.left - start) / width == pytest.approx(zone.from_ratio, abs=0.01)
         share = (bar.bottom - bar.top) / highest
         assert share == pytest.approx(zone.bytes_per_second / fastest, abs=0.01)
     assert [row[-1] for row in plot.rows].count("weak") == 1
@@ -115,8 +115,8 @@ def test_the_headlines_rate_over_time_is_that_of_its_samples(drawn, example):
     plot, drawing = drawn(example, "time-1")
     (copy,) = (e for e in steps.copies(example) if e.name == "pull.uncached" and e.step)
     run = median_run(copy.step.outcome)
-    moved = sum((end - begin) * rate for begin, end, rate in rates(run))
-    assert moved == pytest.approx(run[-1].moved_bytes)
+    total = sum((end - begin) * rate for begin, end, rate in rates(run))
+    assert total == pytest.approx(run[-1].moved_bytes)
     assert plot.title == "pull.uncached, SMB 3.1.1"
     (curve,) = drawing.having("line-accent", "polyline")
     assert curve.right == pytest.approx(drawing.width - 6, abs=0.2)
@@ -127,23 +127,23 @@ def test_who_had_work_fills_each_period_and_is_as_large_as_its_share(drawn, time
     areas = drawing.having("", "polygon")
     shares = dict(plot.rows)
     assert {each.text for each in areas} <= shares.keys()
-    whole = max(each.bottom for each in areas) - min(each.top for each in areas)
-    assert whole == pytest.approx(84, abs=0.5)
+    height = max(each.bottom for each in areas) - min(each.top for each in areas)
+    assert height == pytest.approx(84, abs=0.5)
     assert shares["server disk"] == "100%"
     assert drawing.saying("server: not sent yet")
 
 
 def test_a_bar_has_a_part_for_each_component(timed):
-    chosen = diagnose(timed).main_copy
+    main = diagnose(timed).main_copy
     shares = tuple(TimeShare(*each) for each in (("disk", "server", 0.7), ("unknown", None, 0.3)))
-    told = stack(replace(chosen, time=shares))
-    assert re.findall(r'width="([0-9.]+)"', told) == ["69.7", "29.7"]
-    assert re.findall("<title>(.*?)</title>", told) == ["server disk 70%", "unknown 30%"]
-    assert stack(replace(chosen, time=())) == ""
+    bar = stack(replace(main, time=shares))
+    assert re.findall(r'width="([0-9.]+)"', bar) == ["69.7", "29.7"]
+    assert re.findall("<title>(.*?)</title>", bar) == ["server disk 70%", "unknown 30%"]
+    assert stack(replace(main, time=())) == ""
 
 
 def test_samples_close_together_are_no_rate_of_their_own():
-    run = [Sample(0.0, 0), *(Sample(at, 10 * at) for at in (1.0, 2.0)), Sample(2.0, 60)]
+    run = [Sample(0.0, 0), *(Sample(n, 10 * n) for n in (1.0, 2.0)), Sample(2.0, 60)]
     assert rates(tuple(run)) == [(0.0, 1.0, 10.0), (1.0, 2.0, 50.0)]
     run += [Sample(3.0, 70), Sample(4.0, 80), Sample(4.001, 100)]
     *_, last = rates(tuple(run))

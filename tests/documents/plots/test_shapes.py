@@ -27,9 +27,9 @@ def test_a_hatch_stays_in_its_rectangle(drawing, width, height):
 @pytest.mark.parametrize("text", ["i" * 90, "\u5bb6" * 90, "short", ""])
 @pytest.mark.parametrize("strong", [False, True])
 def test_a_shortened_text_is_no_wider_than_it_may_be(text, strong):
-    shown = shortened(text, 120, strong)
-    assert text_width(shown, strong) <= 120
-    assert shown == text or shown.endswith("...")
+    short = shortened(text, 120, strong)
+    assert text_width(short, strong) <= 120
+    assert short == text or short.endswith("...")
 
 
 def test_two_sentences_of_many_are_opening():
