@@ -212,7 +212,6 @@ def _secret_file(text: str) -> Iterator[int]:
 
 
 def _new_name(keep: Path, pair: Pair, mark: str = "") -> str:
-    """Returns the name of a file that does not exist yet."""
     usual = f"{pair.client}@{pair.server}{mark}"
     names = chain((f"{usual}.json",), (f"{usual}.run{number}.json" for number in count(2)))
     return next(each for each in names if not (keep / each).exists())

@@ -161,7 +161,6 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
 
 
 def _facts(session: Session, folder: Handle) -> Details:
-    """Returns the facts of the share and its server."""
     space = session.space(folder)
     return {
         **session.facts.details(),

@@ -313,7 +313,6 @@ class _Look:
         return black_hole.pull(self.peer, size, self.patience_seconds)
 
     def _ask(self, request: Details, seconds: float) -> Details:
-        """Returns the far end's answer to a request."""
         if not self.peer.port:
             raise Unavailable(NEEDS_AGENT)
         meeting = port.meet(self.peer, {**request, "seconds": seconds}, 0)

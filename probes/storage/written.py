@@ -256,7 +256,7 @@ def find(windows: Sequence[Window]) -> Optional[Knee]:
         return None
     first, second = spans[: best[1]], spans[best[1] :]
     high, low = _mean(first), _mean(second)
-    doubt = math.hypot(_error(first, high), _error(second, low))
+    doubt = math.hypot(_standard_error(first, high), _standard_error(second, low))
     if high < LEAST_RATIO * low or high - low < LEAST_SIGMAS * doubt:
         return None
     return Knee(sum(size for _, size in first), high, low)
@@ -270,8 +270,7 @@ def _residual(spans: Sequence[Window], rate: float) -> float:
     return sum(seconds * (size / seconds - rate) ** 2 for seconds, size in spans)
 
 
-def _error(spans: Sequence[Window], rate: float) -> float:
-    """Returns the standard error of the mean."""
+def _standard_error(spans: Sequence[Window], rate: float) -> float:
     variance = _residual(spans, rate) / sum(seconds for seconds, _ in spans)
     return math.sqrt(variance / (len(spans) - 1))
 

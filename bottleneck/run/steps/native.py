@@ -213,7 +213,6 @@ class Native:
         return rates
 
     def _size(self, copy: str) -> int:
-        """Returns the size of a copy's next run."""
         rate = plan.expected_rate(copy, self._rates())
         remaining = self.clock.remaining() - STEP_OVERHEAD_SECONDS
         seconds = max(USEFUL_SECONDS / 2, min(self.world.times().copy, remaining))
