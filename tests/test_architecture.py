@@ -22,8 +22,8 @@ MODULES = sorted(
     for path in (ROOT / package).rglob("*.py")
 )
 CLOCK_AND_CHANCE = (
-    *("time", "socket", "ssl", "select", "selectors", "asyncio", "psutil", "random", "secrets"),
-    *("subprocess", "threading", "multiprocessing", "ctypes", "fcntl", "signal"),
+    *"time socket ssl select selectors asyncio psutil random secrets".split(),
+    *"subprocess threading multiprocessing ctypes fcntl signal".split(),
 )
 """What makes a result depend on when, where and beside what it was worked out."""
 MACHINE = ("os", "io", "pathlib", "datetime")

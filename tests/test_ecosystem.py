@@ -228,7 +228,7 @@ def test_every_example_is_in_the_readme():
 def test_ci_files_are_valid_to_the_published_schemas(name, schema):
     transform = ["--data-transform", "gitlab-ci"] if schema == "gitlab-ci" else []
     said = ran(
-        *(sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}"),
+        *f"{sys.executable} -m check_jsonschema --builtin-schema vendor.{schema}".split(),
         *transform,
         str(EXAMPLES / name),
     )

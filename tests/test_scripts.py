@@ -183,7 +183,8 @@ def test_the_demonstration_hands_its_arguments_on_and_keeps_stdout_clean(clone: 
 
 SHORT = ["pytest -n 3 --dist loadfile -m not long and not lab"]
 LONG = [
-    *("coverage run -m pytest tests/analysis", "coverage report"),
+    "coverage run -m pytest tests/analysis",
+    "coverage report",
     "pytest -n 2 --dist loadfile -m not lab --ignore=tests/analysis",
     "pytest -m lab",
 ]

@@ -23,9 +23,10 @@ EXEMPT = (TESTS / "living.py", Path(__file__).resolve())
 """The one place of tests that knows a clock, and what is planted below."""
 PURE = frozenset(
     (
-        *("analysis", "documents", "gate", "records/test_trend.py", "lab/law.py"),
-        *("fleet/test_culprit.py", "fleet/test_together.py", "probes/system/test_bus.py"),
-        *("probes/storage/test_curve.py", "probes/storage/test_written.py"),
+        *"analysis documents gate records/test_trend.py lab/law.py".split(),
+        *"fleet/test_culprit.py fleet/test_together.py probes/system/test_bus.py".split(),
+        "probes/storage/test_curve.py",
+        "probes/storage/test_written.py",
     )
 )
 """Where every figure is a stored report's or the test's own: no process of theirs measures."""

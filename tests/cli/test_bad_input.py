@@ -39,8 +39,8 @@ def test_a_wrong_password_is_tried_once_and_told_without_itself(
     server, shared = samba
     report = tmp_path / "report.json"
     ended = bottleneck(
-        *("diagnose", target, "--user", server.username, "--folder", folder, "--yes"),
-        *("--json", report, "--quiet"),
+        *f"diagnose {target} --user {server.username} --folder {folder} --yes".split(),
+        *f"--json {report} --quiet".split(),
         password="hunter2-wrong",
     )
     assert ended.code == 77

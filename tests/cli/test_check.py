@@ -237,8 +237,9 @@ def test_units_are_those_that_were_asked_for_but_for_programs(capsys, stored):
 def test_a_server_that_is_not_there_is_unknown_and_its_report_is_written(bottleneck, tmp_path):
     path = tmp_path / "report.json"
     ended = bottleneck(
-        *("check", "//no-such-host.invalid/x", "--user", "a", "--yes", "--json", path),
-        *("--crit", "pull.uncached < 80MB/s", "--format", "nagios"),
+        *f"check //no-such-host.invalid/x --user a --yes --json {path}".split(),
+        "--format=nagios",
+        "--crit=pull.uncached < 80MB/s",
         password="p",
         cwd=tmp_path,
     )
@@ -253,7 +254,7 @@ def test_an_interrupted_check_is_unknown(begin, watched, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         target = f"//127.0.0.1:{silent.getsockname()[1]}/x"
         process = begin(
-            *("check", target, "--user", "a", "--yes", "--format", "json"),
+            *f"check {target} --user a --yes --format json".split(),
             environment={"BOTTLENECK_PASSWORD": "p"},
             cwd=tmp_path,
         )
@@ -269,7 +270,7 @@ def test_an_interrupted_check_is_unknown(begin, watched, tmp_path):
 @pytest.mark.long
 def test_a_full_stdout_is_unknown(begin, watched, stored):
     process = begin(
-        *("check", "--report", stored()), prefix=["sh", "-c", 'exec "$@" >/dev/full', "sh"]
+        *f"check --report {stored()}".split(), prefix=["sh", "-c", 'exec "$@" >/dev/full', "sh"]
     )
     _, complaints = watched.finish(process)
     assert process.returncode == 3 and "stdout" in complaints[0]

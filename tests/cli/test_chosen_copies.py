@@ -43,9 +43,9 @@ def test_what_makes_no_sense_is_wrong_usage(capsys, arguments, why):
 def test_the_copies_of_a_probe_are_as_they_were_chosen(bottleneck, samba, tmp_path):
     server, _ = samba
     ended = bottleneck(
-        *("probe", "smb-copy", target_of(server), "--user", server.username, "--yes"),
-        *("--dialect", "3.0", "--encryption", "on", "--request-size", "64KiB", "--depth", "3"),
-        *("--size", "2MiB", "--budget", "8", "--folder", tmp_path, "--json", "-"),
+        *f"probe smb-copy {target_of(server)} --user {server.username} --yes".split(),
+        *"--dialect 3.0 --encryption on --request-size 64KiB --depth 3".split(),
+        *f"--size 2MiB --budget 8 --folder {tmp_path} --json -".split(),
         password=PASSWORD,
     )
     assert ended.code == exits.INCOMPLETE, "pull.uncached needs an agent"
@@ -68,8 +68,8 @@ def test_the_copies_of_a_probe_are_as_they_were_chosen(bottleneck, samba, tmp_pa
 def test_one_copy_is_made_alone_and_says_when(bottleneck, samba, tmp_path, copy, made):
     server, shared = samba
     ended = bottleneck(
-        *("probe", "smb-copy", target_of(server), "--user", server.username, "--yes"),
-        *("--copy", copy, "--seconds", "0.5", "--folder", tmp_path, "--json", "-"),
+        *f"probe smb-copy {target_of(server)} --user {server.username} --yes".split(),
+        *f"--copy {copy} --seconds 0.5 --folder {tmp_path} --json -".split(),
         password=PASSWORD,
     )
     assert ended.code == exits.DONE
@@ -88,8 +88,8 @@ def test_a_file_of_the_users_is_copied_alone(bottleneck, samba, tmp_path, pushed
     own = (tmp_path if pushed else shared) / "alone.bin"
     own.write_bytes(bytes(3 << 20))
     ended = bottleneck(
-        *("probe", "smb-copy", target_of(server), "--user", server.username, "--yes"),
-        *("--copy", "file", "--file", f"{'./' if pushed else ''}{own.name}", "--json", "told.json"),
+        *f"probe smb-copy {target_of(server)} --user {server.username} --yes".split(),
+        *f"--copy file --file {'./' if pushed else ''}{own.name} --json told.json".split(),
         password=PASSWORD,
         cwd=tmp_path,
     )
@@ -116,9 +116,9 @@ def test_files_and_folders_of_the_users_are_copied_and_stay(bottleneck, samba, t
     (top / "film" / "link").symlink_to("/etc/hostname")
     begin = "./" if pushed else f"{own.name}/"
     ended = bottleneck(
-        *("probe", "smb-copy", target_of(server), "--user", server.username, "--yes"),
-        *("--size", "2MiB", "--budget", "12", "--json", tmp_path / "told.json"),
-        *("--tree", f"{begin}film", "--file", f"{begin}film/one.bin"),
+        *f"probe smb-copy {target_of(server)} --user {server.username} --yes".split(),
+        *f"--size 2MiB --budget 12 --json {tmp_path}/told.json".split(),
+        *f"--tree {begin}film --file {begin}film/one.bin".split(),
         password=PASSWORD,
         cwd=tmp_path,
     )
@@ -161,8 +161,8 @@ def test_a_matrix_of_one_cell_is_what_was_chosen_and_quiet_prints_its_rate(bottl
 def test_the_copies_of_diagnose_take_the_requests_that_were_chosen(bottleneck, samba, tmp_path):
     server, _ = samba
     ended = bottleneck(
-        *("diagnose", target_of(server), "--user", server.username, "--yes", "--quick"),
-        *("--request-size", "128KiB", "--depth", "2", "--json", "-", "--folder", tmp_path),
+        *f"diagnose {target_of(server)} --user {server.username} --yes --quick".split(),
+        *f"--request-size 128KiB --depth 2 --json - --folder {tmp_path}".split(),
         password=PASSWORD,
     )
     steps = json.loads(ended.out)["steps"]
@@ -179,8 +179,8 @@ def test_the_copies_of_diagnose_take_the_requests_that_were_chosen(bottleneck, s
 @pytest.mark.long
 def test_both_directions_at_once_print_their_intervals(bottleneck):
     ended = bottleneck(
-        *("probe", "tcp", "//127.0.0.1/x", "--agent", "exec:env", "--streams", "1"),
-        *("--seconds", "1", "--both-ways", "--interval", "0.3"),
+        *"probe tcp //127.0.0.1/x --agent exec:env --streams 1".split(),
+        *"--seconds 1 --both-ways --interval 0.3".split(),
     )
     lines = [each for each in ended.out.splitlines() if " s  tcp both ways " in each]
     assert {each.split(" s  ")[1].split("  ")[0] for each in lines} == {

@@ -124,8 +124,10 @@ def test_a_share_that_says_no_does_not_keep_this_host_from_it(
     server, _ = samba
     path = make_folder(cleanup.own)
     done = cleanup(
-        *(f"//{server.host}:{server.port}/{share}", "--user", server.username),
-        *("--older-than", "0", "--yes"),
+        f"//{server.host}:{server.port}/{share}",
+        "--user",
+        server.username,
+        *"--older-than 0 --yes".split(),
         password=password or server.password,
     )
     assert done.code == code

@@ -39,8 +39,8 @@ def test_a_share_and_its_server_are_asked_and_nothing_is_written(
     before = sorted(os.listdir(shared))
     (tmp_path / "own").mkdir()
     done = bottleneck(
-        *("doctor", target, "--auth-file", auth_file, "--agent", "exec:env", "--format", "json"),
-        *("--folder", tmp_path / "own", "--server-folder", shared),
+        *f"doctor {target} --auth-file {auth_file} --agent exec:env --format json".split(),
+        *f"--folder {tmp_path}/own --server-folder {shared}".split(),
     )
     document = told(done)
     assert done.code == (0 if document["ready"] else 3), done.err

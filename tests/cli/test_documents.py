@@ -57,7 +57,7 @@ def explained(*extra, capsys):
 
 def test_a_document_for_a_closed_stdout_is_refused(begin, watched, tmp_path):
     process = begin(
-        *("explain", str(EXAMPLE), "--json", "-"),
+        *f"explain {EXAMPLE} --json -".split(),
         prefix=["sh", "-c", 'exec "$@" >&-', "sh"],
         cwd=tmp_path,
     )
@@ -107,7 +107,9 @@ def test_a_file_of_the_user_s_stays(kind, content, tmp_path, capsys):
         ("--format", "html", "--html", "x"),
         ("--units", "metric"),
         ("--format", "pdf"),
-        *(("--json", "missing/report.json"), ("--json", ""), ("--json", ".")),
+        ("--json", "missing/report.json"),
+        ("--json", ""),
+        ("--json", "."),
     ],
 )
 def test_what_contradicts_itself_is_refused_before_anything_is_written(
@@ -218,8 +220,9 @@ def test_redact_leaves_no_name_in_documents_words_or_complaints(tmp_path, monkey
     asked = [word for each in KINDS for word in (f"--{each}", each)]
     code = app.run(
         [
-            *("diagnose", "//qvxhost.invalid/qvxshare/qvxfolder", "--user", "qvxuser", "--yes"),
-            *("--folder", str(tmp_path), "--redact", *asked),
+            *"diagnose //qvxhost.invalid/qvxshare/qvxfolder --user qvxuser --yes".split(),
+            *f"--folder {tmp_path} --redact".split(),
+            *asked,
         ]
     )
     out, err = capsys.readouterr()

@@ -187,7 +187,7 @@ def test_a_signal_in_the_first_second_is_one_line_one_document_and_130(
 @pytest.mark.long
 def test_nohup_is_meant(begin, watched, tmp_path):
     process = begin(
-        *("probe", "loopback", "--budget", "5"), prefix=["nohup"], code=MEETING, cwd=tmp_path
+        *"probe loopback --budget 5".split(), prefix=["nohup"], code=MEETING, cwd=tmp_path
     )
     watched.wait_for(process, "held")
     process.send_signal(signal.SIGHUP)
@@ -226,7 +226,10 @@ def test_a_full_stdout_is_one_complaint_and_changes_no_ending(
     tmp_path, begin, watched, arguments, code, said
 ):
     process = begin(
-        *("probe", *arguments, "--json", "-"),
+        "probe",
+        *arguments,
+        "--json",
+        "-",
         prefix=["sh", "-c", 'exec "$@" >/dev/full', "sh"],
         cwd=tmp_path,
     )
@@ -307,7 +310,14 @@ def test_what_knows_no_end_is_stopped_and_is_a_document(
 ):
     form = {"diagnose": ("--json", "-"), "check": ("--format", "json")}[command]
     process = begin(
-        *(command, "//nas/x", "--user", "a", "--yes", "--budget", "5", *form),
+        command,
+        "//nas/x",
+        "--user",
+        "a",
+        "--yes",
+        "--budget",
+        "5",
+        *form,
         code=HANGING,
         environment={"BOTTLENECK_PASSWORD": "p"},
         cwd=tmp_path,
@@ -361,7 +371,7 @@ def test_kill_9_of_a_demonstration_leaves_nothing_at_any_moment(
 @pytest.mark.parametrize("seconds", [0.0, 2.0])
 def test_sigterm_of_a_demonstration_leaves_nothing_and_a_report(begin, watched, temporary, seconds):
     process = begin(
-        *("demo", "--quick", "--quiet", "--json", "-"),
+        *"demo --quick --quiet --json -".split(),
         code=MEETING,
         environment={"TMPDIR": str(temporary)},
     )

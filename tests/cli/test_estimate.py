@@ -15,8 +15,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 def test_an_estimate_shows_its_ceilings_their_rules_and_what_it_does_not_know(bottleneck):
     ended = bottleneck(
-        *("estimate", "--link", "1Gbit/s", "--rtt", "0.5ms", "--disk-read", "hdd-inner"),
-        *("--disk-write", "500MB/s", "--size", "10GB"),
+        *"estimate --link 1Gbit/s --rtt 0.5ms --disk-read hdd-inner".split(),
+        *"--disk-write 500MB/s --size 10GB".split(),
     )
     assert ended.code == 0 and ended.err == ""
     for each in ("105 MB/s", "1448/1538", "RFC 6349", "inner tracks", "need 9 round trips"):
@@ -29,9 +29,10 @@ def test_an_estimate_shows_its_ceilings_their_rules_and_what_it_does_not_know(bo
 
 def test_a_full_estimate_is_one_screen(bottleneck):
     ended = bottleneck(
-        *("estimate", "--link", "1Gbit/s", "--rtt", "0.4ms", "--window", "64KiB"),
-        *("--loss", "0.01%"),
-        *("--disk-read", "hdd", "--disk-write", "nvme", "--size", "10GB"),
+        *"estimate --link 1Gbit/s --rtt 0.4ms --window 64KiB".split(),
+        "--loss",
+        "0.01%",
+        *"--disk-read hdd --disk-write nvme --size 10GB".split(),
     )
     assert len(ended.out.splitlines()) <= 30
     assert max(map(len, ended.out.splitlines())) <= 100
@@ -41,8 +42,8 @@ def test_a_full_estimate_is_one_screen(bottleneck):
 
 def test_an_estimate_as_json_is_one_document_in_bytes_and_seconds(bottleneck):
     ended = bottleneck(
-        *("estimate", "push", "--link", "100Mbit/s", "--rtt", "149ms", "--window", "64KiB"),
-        *("--loss", "0.1%", "--format", "json"),
+        *"estimate push --link 100Mbit/s --rtt 149ms --window 64KiB".split(),
+        *"--loss 0.1% --format json".split(),
     )
     assert ended.code == 0
     document = json.loads(ended.out)

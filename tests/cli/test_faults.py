@@ -21,9 +21,9 @@ def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(tmp_path, begin, watc
         each.mkdir()
     with private_samba(str(shared), password=PASSWORD) as server:
         process = begin(
-            *("probe", "smb-copy", f"//{server.host}:{server.port}/{server.share}"),
-            *("--user", server.username, "--folder", client, "--yes", "--json", report),
-            *("--agent", "exec:", "--budget", "30"),
+            *f"probe smb-copy //{server.host}:{server.port}/{server.share}".split(),
+            *f"--user {server.username} --folder {client} --yes --json {report}".split(),
+            *"--agent exec: --budget 30".split(),
             environment={"BOTTLENECK_PASSWORD": PASSWORD},
         )
         watched.wait_for(process, "push.cached 3")

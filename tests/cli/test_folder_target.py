@@ -60,8 +60,8 @@ def test_what_was_meant_is_guessed(capsys, words, guess):
 def test_a_name_alone_is_a_folder_where_one_is_there(bottleneck, smb_mount, folders):
     client, target = folders[0], smb_mount.folder
     ended = bottleneck(
-        *("probe", "native-copy", target.name, "--folder", client, "--yes", "--json", "-"),
-        *("--budget", "60", "--size", "1MiB"),
+        *f"probe native-copy {target.name} --folder {client} --yes --json -".split(),
+        *"--budget 60 --size 1MiB".split(),
         cwd=target.parent,
     )
     assert ended.code in {0, 3}, ended
@@ -77,8 +77,8 @@ def test_with_an_agent_the_servers_cache_is_proven_and_its_disk_measured(
 ):
     client, _ = folders
     ended = bottleneck(
-        *("diagnose", smb_mount.folder, "--folder", client, "--yes", "--json", "-"),
-        *("--agent", "exec:", "--budget", "60", "--size", "2MiB"),
+        *f"diagnose {smb_mount.folder} --folder {client} --yes --json -".split(),
+        *"--agent exec: --budget 60 --size 2MiB".split(),
     )
     assert ended.code in {0, 3}
     document = one_document(ended.out)
@@ -137,8 +137,8 @@ def test_a_mount_that_does_not_answer_is_one_line_and_69(
 def test_nothing_is_left_by_a_run_that_is_killed(begin, watched, smb_mount, folders):
     """In the midst of a push into the mounted share."""
     process = begin(
-        *("probe", "native-copy", smb_mount.folder, "--folder", folders[0], "--yes"),
-        *("--budget", "30", "--size", "16MiB"),
+        *f"probe native-copy {smb_mount.folder} --folder {folders[0]} --yes".split(),
+        *"--budget 30 --size 16MiB".split(),
     )
     watched.wait_for(process, "push.uncached native")
     watched.until(lambda: list(smb_mount.shared.glob("*/pushed-*")))

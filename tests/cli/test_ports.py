@@ -30,8 +30,8 @@ def listening(process):
 def test_in_a_run_no_coordinator_and_no_agent_listens(samba, begin, tmp_path):
     server, _ = samba
     run = begin(
-        *("diagnose", target_of(server), "--user", server.username, "--folder", tmp_path),
-        *("--agent", "exec:", "--yes", "--quiet", "--budget", "60"),
+        *f"diagnose {target_of(server)} --user {server.username} --folder {tmp_path}".split(),
+        *"--agent exec: --yes --quiet --budget 60".split(),
         environment={"BOTTLENECK_PASSWORD": PASSWORD},
     )
     found, process = set(), psutil.Process(run.pid)

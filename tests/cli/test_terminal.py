@@ -11,8 +11,8 @@ from bottleneck.cli import progress, streams
 from bottleneck.documents import terminal
 
 NAMES = (
-    *("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE"),
-    *("TTY_INTERACTIVE", "COLUMNS", "TERM", "COLORTERM"),
+    *"NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE TTY_COMPATIBLE".split(),
+    *"TTY_INTERACTIVE COLUMNS TERM COLORTERM".split(),
 )
 
 

@@ -40,41 +40,43 @@ from bottleneck.report import report
 ROOT = Path(__file__).parents[2]
 HARMLESS = "nas"
 
+# fmt: off
 NAMES = [
     # markup of terminals and of rich
-    *("[bold]x[/bold]", "[/]", "[red]", "[link=http://e.example]x[/link]", "[[x]]"),
-    *("[@click=x()]y", "\x1b[31mred\x1b[0m", "\x1b]0;title\x07"),
-    *("\x1b]8;;http://e.example\x07x\x1b]8;;\x07", "\x1b[2J\x1b[H", "\x1bP1$r\x1b\\", "\x9b31m"),
-    *("\x9d0;x\x9c", "\x90x\x9c", "\x07\x08\x08\x08", "a\rb", "a\nb", "a\r\nb", "a\tb"),
-    *("a\x0bb\x0cc", "a\x00b", "\x7f", "a\x85b", "a\u2028b"),
+    "[bold]x[/bold]", "[/]", "[red]", "[link=http://e.example]x[/link]", "[[x]]",
+    "[@click=x()]y", "\x1b[31mred\x1b[0m", "\x1b]0;title\x07",
+    "\x1b]8;;http://e.example\x07x\x1b]8;;\x07", "\x1b[2J\x1b[H", "\x1bP1$r\x1b\\", "\x9b31m",
+    "\x9d0;x\x9c", "\x90x\x9c", "\x07\x08\x08\x08", "a\rb", "a\nb", "a\r\nb", "a\tb",
+    "a\x0bb\x0cc", "a\x00b", "\x7f", "a\x85b", "a\u2028b",
     # what hides and reorders
-    *("\u202egnp.exe", "a\u202db", "\u2066x\u2069", "\u200bzero\u200b", "\u200f\u200e"),
-    *("\ufeffx", "a\u00adb", "\u2060", "\u034f", "\u115f", "\u3164", "x\ufe0f"),
-    *("\U000e0041\U000e007f", "e" + "\u0301" * 200, "\u0489" * 50, "\udcff\udc80", "\ud800"),
-    *("\ue000", "\uffff", "\U0010ffff", "\u0430dmin", "ｎａｓ", "﷽" * 9, "👩‍👩‍👧‍👦", "مرحبا"),
-    *("日本語" * 30,),
+    "\u202egnp.exe", "a\u202db", "\u2066x\u2069", "\u200bzero\u200b", "\u200f\u200e",
+    "\ufeffx", "a\u00adb", "\u2060", "\u034f", "\u115f", "\u3164", "x\ufe0f",
+    "\U000e0041\U000e007f", "e" + "\u0301" * 200, "\u0489" * 50, "\udcff\udc80", "\ud800",
+    "\ue000", "\uffff", "\U0010ffff", "\u0430dmin", "ｎａｓ", "﷽" * 9, "👩‍👩‍👧‍👦", "مرحبا",
+    "日本語" * 30,
     # HTML and SVG
-    *("<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<svg/onload=alert(1)>"),
-    *("<b>", '"><script>alert(1)</script>', "' onmouseover='x", "</title><script>x</script>"),
-    *("</style>", "</svg><script>x</script>", "<!--", "-->", "<![CDATA[", "]]>"),
-    *("&lt;script&gt;", "&#60;b&#62;", "javascript:alert(1)", "<a href='javascript:x'>y</a>"),
-    *("<iframe src=//e.example>", "&", "&amp;", "{{7*7}}", "${7*7}", "<?php x ?>"),
-    *("<?xml version='1.0'?>", "<!DOCTYPE x [<!ENTITY y 'z'>]>"),
+    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<svg/onload=alert(1)>",
+    "<b>", '"><script>alert(1)</script>', "' onmouseover='x", "</title><script>x</script>",
+    "</style>", "</svg><script>x</script>", "<!--", "-->", "<![CDATA[", "]]>",
+    "&lt;script&gt;", "&#60;b&#62;", "javascript:alert(1)", "<a href='javascript:x'>y</a>",
+    "<iframe src=//e.example>", "&", "&amp;", "{{7*7}}", "${7*7}", "<?php x ?>",
+    "<?xml version='1.0'?>", "<!DOCTYPE x [<!ENTITY y 'z'>]>",
     # Nagios, CSV, GitHub, OpenMetrics, XML
-    *("x | y=1;2;3", "'x'=9", "a;b;c", "=cmd|' /C calc'!A0", "@SUM(1+1)", "$HOSTNAME$", "`id`"),
-    *("::error::x", "\n::error file=a::x", "%0A::error::x", "::stop-commands::x", "%25"),
-    *("a%0D%0Ab", 'x"y', "x\\", 'x\\"', 'a"} 1\nevil_metric{b="', "# EOF", "\n# EOF\n"),
-    *("# HELP x y", "NaN"),
+    "x | y=1;2;3", "'x'=9", "a;b;c", "=cmd|' /C calc'!A0", "@SUM(1+1)", "$HOSTNAME$", "`id`",
+    "::error::x", "\n::error file=a::x", "%0A::error::x", "::stop-commands::x", "%25",
+    "a%0D%0Ab", 'x"y', "x\\", 'x\\"', 'a"} 1\nevil_metric{b="', "# EOF", "\n# EOF\n",
+    "# HELP x y", "NaN",
     # Markdown
-    *("[x](http://e.example)", "![x](http://e.example/x.png)", "<http://e.example>", "**x**"),
-    *("`code`", "```", "~~~", "# title", "- item", "1. one", "> quote", "| a | b |", "---"),
-    *("===", "http://e.example/x", "www.e.example", "[x]: http://e.example", "\\`x\\`", "$x$"),
-    *("_x_", "~~x~~", "@all", "#1", "/close", "@a#1" * 99),
+    "[x](http://e.example)", "![x](http://e.example/x.png)", "<http://e.example>", "**x**",
+    "`code`", "```", "~~~", "# title", "- item", "1. one", "> quote", "| a | b |", "---",
+    "===", "http://e.example/x", "www.e.example", "[x]: http://e.example", "\\`x\\`", "$x$",
+    "_x_", "~~x~~", "@all", "#1", "/close", "@a#1" * 99,
     # lengths and nothing
-    *("", " ", "   x   ", "x" * 10_000, "<b>" * 3_000, "\u202e" * 5_000, "a b " * 2_000, "/"),
-    *("\\", ".", "../../etc/passwd", "-rf", "--help", "%s%n", "${IFS}", "$(id)"),
-    *("'; DROP TABLE runs; --", "null"),
+    "", " ", "   x   ", "x" * 10_000, "<b>" * 3_000, "\u202e" * 5_000, "a b " * 2_000, "/",
+    "\\", ".", "../../etc/passwd", "-rf", "--help", "%s%n", "${IFS}", "$(id)",
+    "'; DROP TABLE runs; --", "null",
 ]
+# fmt: on
 
 
 def document_for(name):

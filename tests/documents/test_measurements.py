@@ -14,9 +14,7 @@ from probes.core.records import HostFacts, InterfaceFacts, Measured, Sample, Usa
 IDLE = Usage(1.0, (0.1,), 0.1, 0.0, 0.0, 0.1, 0.1, 0.0, *(None,) * 12)
 CARD = InterfaceFacts("eth0", "192.0.2.1", None, "full", 1500, "igc", virtual=False)
 GIGABIT = replace(CARD, rate_bits_per_second=10**9)
-HOST = HostFacts(
-    *("nas", "Linux", None, "3.11", 4, None, None, None), *(False, CARD, None, {}, None, {})
-)
+HOST = HostFacts("nas", "Linux", None, "3.11", 4, None, None, None, False, CARD, None, {}, None, {})
 END = {
     "seconds": 2.0,
     "user_seconds": 0.02,

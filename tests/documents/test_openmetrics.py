@@ -23,7 +23,7 @@ OTHER_UNITS = re.compile(
     r"(?:pico|nano|micro|milli|centi|kilo|kibi|mega|mibi|giga|gibi|tera)?"
     r"(?:seconds|bytes)|minutes|hours|days|weeks|bits|percent"
 )
-ABBREVIATED = {*("s", "ms", "us", "ns", "sec", "b", "kb", "mb", "gb", "tb", "pb", "m", "h", "d")}
+ABBREVIATED = {*"s ms us ns sec b kb mb gb tb pb m h d".split()}
 TYPES = {"counter", "gauge", "summary", "histogram"}
 
 

@@ -229,8 +229,8 @@ def _joined(plan: Plan, hub: str, spaces: Mapping[str, str]) -> None:
     for space, device, rate in shaped:
         burst = max(16_384, rate // 8 // 500)
         call(
-            *("tc", "-n", space, "qdisc", "add", "dev", device, "root", "tbf"),
-            *("rate", f"{rate}bit", "burst", str(burst), "latency", "30ms"),
+            *f"tc -n {space} qdisc add dev {device} root tbf".split(),
+            *f"rate {rate}bit burst {burst} latency 30ms".split(),
         )
 
 

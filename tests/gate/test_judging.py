@@ -76,8 +76,8 @@ def test_small_shares_are_not_told_as_none(recorded, says):
 @pytest.mark.parametrize(
     "asked",
     [
-        *("disk", "disk/server", "disk/server/read", "disk/server/zone", "disk/client", "network"),
-        *("push.cached=network/path/link-rate", "push.cached=disk", "push.cached@2.1=network"),
+        *"disk disk/server disk/server/read disk/server/zone disk/client network".split(),
+        *"push.cached=network/path/link-rate push.cached=disk push.cached@2.1=network".split(),
     ],
 )
 def test_another_sure_cap_is_critical(recorded, asked, says):

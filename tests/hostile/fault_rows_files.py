@@ -14,10 +14,12 @@ from fault_world import BEFORE, PATIENCE_SECONDS, NotHere, Row, World, fault, us
 SMALL_BYTES = 96 << 20
 IMAGE_BYTES = 2 << 30
 WRITES, READS = "pwrite64,pwritev,pwritev2", "pread64,preadv,preadv2"
+# fmt: off
 NAMES = (
-    *(b"\xff\xfe-not-utf-8", "rechts\u202etxt.exe".encode(), b"n" * 255, b"dots..."),
-    *("emoji-\U0001f4be".encode(), b"\x1b]0;owned\x07", b"<script>alert(1)", b"new\nline"),
+    b"\xff\xfe-not-utf-8", "rechts\u202etxt.exe".encode(), b"n" * 255, b"dots...",
+    "emoji-\U0001f4be".encode(), b"\x1b]0;owned\x07", b"<script>alert(1)", b"new\nline",
 )
+# fmt: on
 
 
 @fault
@@ -192,7 +194,10 @@ ROWS = (
     Row("11", "reads fail on the server", inject(READS, "EIO"), strace),
     Row("11b", "I/O fails on the client", inject(f"{READS},{WRITES}", "EIO", "client"), strace),
     Row(
-        *("13b", "share remounted read-only", read_only, small("share")),
+        "13b",
+        "share remounted read-only",
+        read_only,
+        small("share"),
         **{"late": PULLS, "before": MAY_REFUSE, "kept": ON_READ_ONLY},
     ),
     Row("14", "delete refused", DELETES, strace, before=MAY_REFUSE, kept=REFUSES),

@@ -218,17 +218,19 @@ NAMES = (
 
 VFS = ("catia fruit streams_xattr", "streams_depot", "full_audit", "shadow_copy2", "crossrename")
 UPPER = "default case = upper | preserve case = no"
+# fmt: off
 OF_SHARE = (
     *(f"vfs objects = {names}" for names in (*VFS, "acl_xattr")),
-    *("hide files = /*/", "hide dot files = yes", "hide unreadable = yes", UPPER),
-    *("mangled names = yes", "smb encrypt = required", "oplocks = no", "kernel oplocks = yes"),
+    "hide files = /*/", "hide dot files = yes", "hide unreadable = yes", UPPER,
+    "mangled names = yes", "smb encrypt = required", "oplocks = no", "kernel oplocks = yes",
     "strict sync = yes | sync always = yes | strict locking = yes | aio read size = 0",
 )
 OF_SERVER = (
-    *("server min protocol = SMB3_11", "server max protocol = SMB2_02", "restrict anonymous = 2"),
-    *("server min protocol = NT1 | server max protocol = NT1", "max open files = 120"),
-    *("server signing = mandatory", "server signing = disabled"),
+    "server min protocol = SMB3_11", "server max protocol = SMB2_02", "restrict anonymous = 2",
+    "server min protocol = NT1 | server max protocol = NT1", "max open files = 120",
+    "server signing = mandatory", "server signing = disabled",
 )
+# fmt: on
 SEAL: dict[str, Any] = {"words": RUN + " --encryption on", "lines": "server smb encrypt = off"}
 SETTINGS = (
     *(Case(lines, (0, 3), RATE, lines, budget=10) for lines in OF_SHARE),

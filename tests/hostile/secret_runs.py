@@ -146,8 +146,9 @@ SHORT = ("--budget", "8", "--size", "1MiB", "--yes")
 LOGIN = ("--user", USER)
 AT = ("{target}", *LOGIN)
 EVERYTHING = (
-    *("--verbose", "--json", "run.json", "--html", "run.html", "--ticket", "run.md"),
-    *("--junit", "run.xml"),
+    *"--verbose --json run.json --html run.html --ticket run.md".split(),
+    "--junit",
+    "run.xml",
 )
 HERE = ("--server-folder", "{shared}")
 

@@ -28,16 +28,20 @@ pytestmark = pytest.mark.skipif(
 MIB = 1 << 20
 IMAGE_BYTES = 8 * MIB
 DISK_NAMES = (
-    *("ata-WDC_WD10EZEX-08WN4A0_WD-WCC6Y0000000", "wwn-0x50014ee2b0000000", "usb-Disk_0-0:0"),
-    *("pci-0000:00:1f.2-ata-1", "3f1a5a3e-0c1f-4a8c-9a5e-0123456789ab", "back\\x20up"),
+    *"ata-WDC_WD10EZEX-08WN4A0_WD-WCC6Y0000000 wwn-0x50014ee2b0000000 usb-Disk_0-0:0".split(),
+    "pci-0000:00:1f.2-ata-1",
+    "3f1a5a3e-0c1f-4a8c-9a5e-0123456789ab",
+    "back\\x20up",
 )
 """As udev names links in /dev/disk/by-id, by-path, by-uuid, by-label."""
+# fmt: off
 ODD_NAMES = (
-    *("report.json", "disk image.img", " blank ", "line\nbreak", "tab\there", "-x", "--yes", "~"),
-    *("LOOP0", "C:", "con", "..hidden", "dot.", "a;b", "$(id)", "`id`", "*", "?", "%s", "'\"", "#"),
-    *("diskette-größe", "диск", "硬盘", "💾", "\u202egpj.ksid", "\x1b[31mred", "\x7f", "n" * 255),
-    *(os.fsdecode(b"not-utf-8-\xff"), "\\\\.\\PhysicalDrive0", "a\\b", "&", "|", "<", "="),
+    "report.json", "disk image.img", " blank ", "line\nbreak", "tab\there", "-x", "--yes", "~",
+    "LOOP0", "C:", "con", "..hidden", "dot.", "a;b", "$(id)", "`id`", "*", "?", "%s", "'\"", "#",
+    "diskette-größe", "диск", "硬盘", "💾", "\u202egpj.ksid", "\x1b[31mred", "\x7f", "n" * 255,
+    os.fsdecode(b"not-utf-8-\xff"), "\\\\.\\PhysicalDrive0", "a\\b", "&", "|", "<", "=",
 )
+# fmt: on
 
 
 class Device:
@@ -210,8 +214,11 @@ def test_an_agent_that_is_told_it_writes_nothing(spellings):
 def test_no_pattern_of_the_disk_stage_writes_to_a_device(device, tmp_path):
     for pattern in ("sequential", "zones", "file", "synced", "sustained"):
         for folder in (str(device.node), str(tmp_path), ""):
+            where = ("write", "uncached", folder, "server")
             setting = disk.Setting(
-                *("write", "uncached", folder, "server", 4 * MIB, 0.2),
+                *where,
+                4 * MIB,
+                0.2,
                 path=str(device.node),
                 pattern=pattern,
                 device=str(device.node),

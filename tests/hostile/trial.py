@@ -47,9 +47,8 @@ from probes.programs.samba import Samba, private_samba
 from probes.smb import run_folder
 from probes.stages import smb_copy
 
-BEHAVIOURS: tuple[Behaviour, ...] = (
-    *(*PROTECTED, *LIES, *HOLDING, *DOWNGRADES, *REDIRECTS),
-    *(*LATE_AT, *WAITING, *STRANGERS, *HARMLESS),
+BEHAVIOURS: tuple[Behaviour, ...] = sum(
+    (PROTECTED, LIES, HOLDING, DOWNGRADES, REDIRECTS, LATE_AT, WAITING, STRANGERS, HARMLESS), ()
 )
 FIRST = tuple(
     {

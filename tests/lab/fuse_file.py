@@ -33,9 +33,8 @@ BACKGROUND_REQUESTS = 256
 """At a time; direct I/O of a loop device counts as background."""
 FOREVER_SECONDS = 1 << 30
 
-GETATTR, SETATTR, OPEN, READ, WRITE, STATFS, RELEASE, FSYNC, FLUSH, INIT = (
-    *(3, 4, 14, 15, 16, 17, 18, 20, 25, 26),
-)
+GETATTR, SETATTR, OPEN, READ, WRITE = 3, 4, 14, 15, 16
+STATFS, RELEASE, FSYNC, FLUSH, INIT = 17, 18, 20, 25, 26
 FORGET, INTERRUPT, BATCH_FORGET = 2, 36, 42  # these want no answer
 ASYNC_READ, BIG_WRITES, ASYNC_DIO, MAX_PAGES = 1 << 0, 1 << 5, 1 << 15, 1 << 22
 OPEN_DIRECT, OPEN_PARALLEL = 1 << 0, 1 << 6
@@ -107,12 +106,11 @@ class Server:
         return True
 
     def _at_once(self, opcode: int, unique: int) -> None:
+        flags = ASYNC_READ | BIG_WRITES | ASYNC_DIO | MAX_PAGES
+        queue = (BACKGROUND_REQUESTS, BACKGROUND_REQUESTS * 3 // 4)
+        limits = (*queue, LARGEST_BYTES, 1, PAGES, 0, 0)
         answers: dict[int, Callable[[], bytes]] = {
-            INIT: lambda: _INIT.pack(
-                *(MAJOR, MINOR, LARGEST_BYTES),
-                ASYNC_READ | BIG_WRITES | ASYNC_DIO | MAX_PAGES,
-                *(BACKGROUND_REQUESTS, BACKGROUND_REQUESTS * 3 // 4, LARGEST_BYTES, 1, PAGES, 0, 0),
-            ),
+            INIT: lambda: _INIT.pack(MAJOR, MINOR, LARGEST_BYTES, flags, *limits),
             OPEN: lambda: struct.pack("<QII", 0, OPEN_DIRECT | OPEN_PARALLEL, 0),
             GETATTR: self._attributes,
             SETATTR: self._attributes,
@@ -127,11 +125,9 @@ class Server:
 
     def _attributes(self) -> bytes:
         times = (0, 0, 0)
-        return _ATTRIBUTES.pack(
-            *(FOREVER_SECONDS, 0, 0),
-            *(1, self._size_bytes, self._size_bytes // 512, *times, *times),
-            *(stat.S_IFREG | 0o600, 1, 0, 0, 0, 4096, 0),
-        )
+        sizes = (1, self._size_bytes, self._size_bytes // 512)
+        mode = (stat.S_IFREG | 0o600, 1, 0, 0, 0, 4096, 0)
+        return _ATTRIBUTES.pack(FOREVER_SECONDS, 0, 0, *sizes, *times, *times, *mode)
 
     def _finish(self, request: Request) -> None:
         if request.verb == "read":

@@ -27,8 +27,10 @@ FILES = 10_000
 PER_FOLDER = 100
 BIN = ".recycle"
 RECYCLE = (
-    *("vfs objects = recycle", f"recycle:repository = {BIN}"),
-    *("recycle:keeptree = yes", "recycle:versions = yes"),
+    "vfs objects = recycle",
+    f"recycle:repository = {BIN}",
+    "recycle:keeptree = yes",
+    "recycle:versions = yes",
 )
 CANARIES = ("photos", "bottleneck-notes", "bottleneck-0123456789abcdef.old")
 """Trees of somebody else's in each place; two look like what a run makes."""
@@ -127,8 +129,8 @@ SCENARIOS = (
         "share",
         ("coordinator", "agent", "server-agent", "server", "session", "everything"),
         lambda at: [
-            *("diagnose", _share(at), "--user", at.server.username, "--folder", str(at.client)),
-            *("--agent", "exec:", "--server-folder", str(at.share), "--size", "32MiB"),
+            *f"diagnose {_share(at)} --user {at.server.username} --folder {at.client}".split(),
+            *f"--agent exec: --server-folder {at.share} --size 32MiB".split(),
         ],
         budget_seconds=7,
         weight=10,

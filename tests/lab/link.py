@@ -72,8 +72,8 @@ def connect(client: Host, server: Host, name: str, *addresses: str) -> None:
     The link ends with either host's namespace.
     """
     call(
-        *("ip", "link", "add", name, "netns", str(client.pid), "type", "veth"),
-        *("peer", "name", name, "netns", str(server.pid)),
+        *f"ip link add {name} netns {client.pid} type veth".split(),
+        *f"peer name {name} netns {server.pid}".split(),
     )
     for host, address in zip((client, server), addresses, strict=True):
         host.run(["ip", "address", "add", f"{address}/24", "dev", name])

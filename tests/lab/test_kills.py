@@ -18,5 +18,5 @@ def test_what_is_left_is_counted_and_ends_with_1() -> None:
     left = kills.Killed("disk", "agent", 1.0, 2.0, ["/a/b"], ["/a/b"], ["fio --x"], 1, [], [])
     assert not left.clean
     assert kills.table([left]).splitlines()[1].split() == [
-        *("disk", "agent", "1", "1.00", "1.00", "2.00", "1", "1", "1", "1", "0", "0")
+        *"disk agent 1 1.00 1.00 2.00 1 1 1 1 0 0".split()
     ]

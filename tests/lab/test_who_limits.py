@@ -67,8 +67,10 @@ def _judged(truth: str, queue: int, free: float) -> who_limits.Judged:
 
 def test_the_matrix_has_planted_against_told_of_the_cases_that_count() -> None:
     judged = [
-        *(_judged("sender", 0, 50e6), _judged("network", 0, 50e6)),
-        *(_judged("network", 100_000, 50e6), _judged("network", 100_000, 6e6)),
+        _judged("sender", 0, 50e6),
+        _judged("network", 0, 50e6),
+        _judged("network", 100_000, 50e6),
+        _judged("network", 100_000, 6e6),
     ]
     assert [bool(each.why_not) for each in judged] == [False, False, False, True]
     assert who_limits.share(judged) == (2, 3)

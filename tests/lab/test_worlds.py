@@ -16,10 +16,11 @@ from bottleneck.analysis.rules.registry import check_words
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "report-v1-server-quota.json"
 LEAST_WORLDS, LEAST_LIFTED = 40, 15
 MAIN_CAUSES = (
-    *("network/link-rate", "network/contention", "network/loss", "network/mtu"),
-    *("tcp/receive-window", "tcp/send-buffer", "tcp/congestion-control", "smb/round-trips"),
-    *("disk/read", "disk/write", "disk/zone", "disk/seek", "disk/sync", "disk/contention"),
-    *("cpu/quota", "cpu/contention"),
+    *"network/link-rate network/contention network/loss network/mtu".split(),
+    *"tcp/receive-window tcp/send-buffer tcp/congestion-control smb/round-trips".split(),
+    *"disk/read disk/write disk/zone disk/seek disk/sync disk/contention".split(),
+    "cpu/quota",
+    "cpu/contention",
 )
 
 

@@ -23,8 +23,8 @@ PREFIX = "bottleneck-lab-"
 WORK = Path("/var/tmp")
 LOCK = Path("/run/lock/bottleneck-lab")
 PROGRAMS = (
-    *("fio", "hostname", "ip", "iperf3", "losetup", "mkfs.ext4", "nsenter", "setpriv"),
-    *("smbclient", "smbd", "smbpasswd", "tc", "unshare"),
+    *"fio hostname ip iperf3 losetup mkfs.ext4 nsenter setpriv".split(),
+    *"smbclient smbd smbpasswd tc unshare".split(),
 )
 
 

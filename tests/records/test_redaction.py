@@ -34,11 +34,13 @@ SENTENCES = table._keys(
     """
 )
 """Keys of free text, in which known names and shapes are replaced."""
+# fmt: off
 CLASSIFIED = frozenset().union(
-    *(table.STAY, table.STAYING_TABLES, SENTENCES, table.PATHS),
-    *(table.PLACES, table.DEVICES, table.MOUNTS, table.MODELS, table.TOKENS),
+    table.STAY, table.STAYING_TABLES, SENTENCES, table.PATHS,
+    table.PLACES, table.DEVICES, table.MOUNTS, table.MODELS, table.TOKENS,
     ("name", "source", "share", "command", "interface", "server_interface"),
 )
+# fmt: on
 """Every key of texts that was thought of; any other is treated as a sentence."""
 KINDS = ("json", "html", "ticket", "junit")
 
@@ -51,9 +53,9 @@ def meaning(diagnosis: Diagnosis):
     """What a diagnosis says apart from its words."""
     return diagnosis.headline, [
         (
-            *(each.copy, each.dialect, each.initiator, each.bytes_per_second, each.next),
+            (each.copy, each.dialect, each.initiator, each.bytes_per_second, each.next),
             *dataclasses.astuple(each.verdict)[:5],
-            *(each.ceilings, each.predicted_bytes_per_second, len(each.ladder)),
+            (each.ceilings, each.predicted_bytes_per_second, len(each.ladder)),
         )
         for each in diagnosis.copies
     ]
@@ -129,15 +131,13 @@ def with_canaries(path, kept=PARSED | table.STAY):
     del document["diagnosis"]
     document = planted(document, kept)
     document["tool"]["command"] = [
-        *("bottleneck", "diagnose", f"//{CANARY}host/{CANARY} share", "--user", f"{CANARY}user"),
-        *(
-            f"--domain={CANARY}corp",
-            "--agent",
-            f"ssh://{CANARY}a@{CANARY}b",
-            "--folder",
-            f"{CANARY}/x",
-        ),
-        *("--agent", f"exec:docker exec -i {CANARY}", "--file", f"{CANARY} film.mkv"),
+        *f"bottleneck diagnose --user {CANARY}user".split(),
+        f"//{CANARY}host/{CANARY} share",
+        *f"--domain={CANARY}corp --agent ssh://{CANARY}a@{CANARY}b --folder {CANARY}/x".split(),
+        "--agent",
+        f"exec:docker exec -i {CANARY}",
+        "--file",
+        f"{CANARY} film.mkv",
     ]
     document["notes"] = [FOREIGN]
     document["target"].update(
@@ -320,13 +320,13 @@ def test_structural_words_stay_whatever_the_names_are(name):
 def test_the_command_keeps_its_options_and_loses_its_names():
     found = Redaction().arguments(
         [
-            *("bottleneck", "diagnose", "//nas:4455/media/films", "--user", "ann", "--yes"),
-            *("--budget", "60", "--agent", "ssh://ann@nas", "--folder=/home/ann/x", "--quick"),
+            *"bottleneck diagnose //nas:4455/media/films --user ann --yes".split(),
+            *"--budget 60 --agent ssh://ann@nas --folder=/home/ann/x --quick".split(),
         ]
     )
     assert found == [
-        *("bottleneck", "diagnose", "//server-host:4455/share-1/path-1", "--user", "user-1"),
-        *("--yes", "--budget", "60", "--agent", "ssh://user-1@server-host", "--folder=path-2"),
+        *"bottleneck diagnose //server-host:4455/share-1/path-1 --user user-1".split(),
+        *"--yes --budget 60 --agent ssh://user-1@server-host --folder=path-2".split(),
         "--quick",
     ]
 

@@ -42,10 +42,8 @@ def trend(*rates: float, caps: tuple[str, ...] = (), copy: str = "pull.uncached"
         ((100, 20), {}),
         ((100, 101, 30, 99, 100, 60), {30: "lower", 60: "lower"}),
     ],
-    ids=(
-        *("below", "above", "one-of-three", "among-the-others", "a-tenth-or-less"),
-        *("a-fifth-of-few", "too-few", "of-many-each-bad-night"),
-    ),
+    ids="below above one-of-three among-the-others a-tenth-or-less a-fifth-of-few too-few "
+    "of-many-each-bad-night".split(),
 )
 def test_a_report_is_unusual_outside_of_what_the_others_show(rates, found):
     assert {e.bytes_per_second / 1e6: e.standing for e in trend(*rates).unusual} == found
@@ -85,9 +83,9 @@ NIGHTS = [100 - 2 * night for night in range(12)]
         ([100, 90, 80, 70, 60], None),
     ],
     ids=(
-        *("22 % in twelve nights", "faster", "a bad night among them", "from one night on"),
-        *("one bad night", "noise", "within noise", "too few"),
-    ),
+        "22 % in twelve nights,faster,a bad night among them,from one night on,one bad night,"
+        "noise,within noise,too few"
+    ).split(","),
 )
 def test_a_rate_that_falls_from_report_to_report_is_told_as_one_change(rates, lost):
     found = drift(trend(*rates).points)

@@ -29,28 +29,28 @@ sys.path[0] = str(ROOT)
 
 POSIX_MODULES = ("fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "syslog", "readline")
 POSIX_OS = (
-    *("fork", "forkpty", "wait", "waitpid", "wait3", "wait4", "setsid", "killpg", "getpgid"),
-    *("nice", "geteuid", "getuid", "getegid", "getgid", "sysconf", "uname", "statvfs", "fstatvfs"),
-    *("mkfifo",),
-    *("pread", "preadv", "pwrite", "pwritev", "sendfile", "fchmod", "fchown", "chown", "lchown"),
-    *("makedev", "major", "minor", "sync", "getloadavg", "set_blocking", "WNOHANG"),
-    *("register_at_fork",),
-    *("O_NONBLOCK", "O_NOFOLLOW", "O_NOCTTY", "O_CLOEXEC", "O_DIRECTORY", "O_SYNC", "O_DSYNC"),
+    *"fork forkpty wait waitpid wait3 wait4 setsid killpg getpgid".split(),
+    *"nice geteuid getuid getegid getgid sysconf uname statvfs fstatvfs".split(),
+    "mkfifo",
+    *"pread preadv pwrite pwritev sendfile fchmod fchown chown lchown".split(),
+    *"makedev major minor sync getloadavg set_blocking WNOHANG".split(),
+    "register_at_fork",
+    *"O_NONBLOCK O_NOFOLLOW O_NOCTTY O_CLOEXEC O_DIRECTORY O_SYNC O_DSYNC".split(),
 )
 LINUX_OS = (
-    *("posix_fadvise", "posix_fallocate", "sched_getaffinity", "sched_setaffinity", "memfd_create"),
-    *("copy_file_range", "pidfd_open", "splice", "eventfd", "getrandom", "setns", "unshare"),
-    *("O_TMPFILE", "O_PATH", "O_DIRECT", "O_LARGEFILE", "O_NOATIME"),
+    *"posix_fadvise posix_fallocate sched_getaffinity sched_setaffinity memfd_create".split(),
+    *"copy_file_range pidfd_open splice eventfd getrandom setns unshare".split(),
+    *"O_TMPFILE O_PATH O_DIRECT O_LARGEFILE O_NOATIME".split(),
 )
 POSIX_SIGNALS = (
-    *("SIGHUP", "SIGKILL", "SIGALRM", "SIGCHLD", "SIGUSR1", "SIGUSR2", "SIGPIPE", "SIGQUIT"),
-    *("SIGSTOP",),
-    *("SIGCONT", "SIGTSTP", "setitimer", "alarm", "pthread_sigmask", "ITIMER_REAL", "sigwait"),
+    *"SIGHUP SIGKILL SIGALRM SIGCHLD SIGUSR1 SIGUSR2 SIGPIPE SIGQUIT".split(),
+    "SIGSTOP",
+    *"SIGCONT SIGTSTP setitimer alarm pthread_sigmask ITIMER_REAL sigwait".split(),
 )
 LINUX_SOCKET = (
-    *("TCP_INFO", "TCP_CONGESTION", "TCP_USER_TIMEOUT", "TCP_KEEPIDLE", "AF_NETLINK", "AF_PACKET"),
-    *("SO_BINDTODEVICE", "SO_MARK", "MSG_ERRQUEUE", "IP_MTU_DISCOVER", "TCP_MAXSEG"),
-    *("TCP_QUICKACK",),
+    *"TCP_INFO TCP_CONGESTION TCP_USER_TIMEOUT TCP_KEEPIDLE AF_NETLINK AF_PACKET".split(),
+    *"SO_BINDTODEVICE SO_MARK MSG_ERRQUEUE IP_MTU_DISCOVER TCP_MAXSEG".split(),
+    "TCP_QUICKACK",
 )
 POSIX_SOCKET = ("AF_UNIX", "SO_REUSEPORT", "SCM_RIGHTS", "sendmsg", "MSG_DONTWAIT", "MSG_NOSIGNAL")
 

@@ -56,8 +56,11 @@ def test_the_server_is_measured_by_its_agent(windows, samba, ssh, agents, tmp_pa
     server, _ = samba
     file = tmp_path / "report.json"
     code, output = ended(
-        *(windows, target_of(server), server.username, PASSWORD),
-        *("--agent", "ssh://nas", "--budget", "60", "--json", bed.windows_path(file)),
+        windows,
+        target_of(server),
+        server.username,
+        PASSWORD,
+        *f"--agent ssh://nas --budget 60 --json {bed.windows_path(file)}".split(),
         **ssh,
     )
     assert code in (0, 3), output

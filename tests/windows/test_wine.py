@@ -20,14 +20,15 @@ DOCTOR = ["doctor", "--format", "json"]
 OFFLINE_TESTS = (
     ("tests/analysis", "tests/gate", "tests/doctor", "tests/fleet/test_reports.py"),
     (
-        *("tests/documents", "tests/test_examples.py", "tests/cli/test_compare.py"),
-        *("tests/cli/test_estimate.py", "tests/cli/test_check_runs.py"),
+        *"tests/documents tests/test_examples.py tests/cli/test_compare.py".split(),
+        *"tests/cli/test_estimate.py tests/cli/test_check_runs.py".split(),
     ),
 )
 """Those of the offline commands with all their goldens, in two halves, one beside the other."""
 OF_OTHERS = (
     # They ask an inventory of Ansible's, which is no program of Windows.
-    *("tests/fleet/test_reports.py::test_the_plan", "tests/fleet/test_reports.py::test_a_plan"),
+    "tests/fleet/test_reports.py::test_the_plan",
+    "tests/fleet/test_reports.py::test_a_plan",
     "tests/fleet/test_reports.py::test_what_the_inventory",
 )
 SECONDS = 900

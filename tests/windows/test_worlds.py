@@ -79,8 +79,9 @@ def test_a_windows_client_names_the_planted_cap(windows, name, agent):
     with lab.world(chosen.plant) as made, agent(windows, made) as (option, variables):
         file = made.work / "report.json"
         command = windows.command(
-            *("diagnose", made.share.target, "--user", made.share.user, "--yes", "--quiet"),
-            *("--budget", str(SECONDS), "--json", bed.windows_path(file), *option),
+            *f"diagnose {made.share.target} --user {made.share.user} --yes --quiet".split(),
+            *f"--budget {SECONDS} --json {bed.windows_path(file)}".split(),
+            *option,
         )
         environment = windows.environment(BOTTLENECK_PASSWORD=made.share.password, **variables)
         done = made.client.run(command, environment=environment, seconds=3 * SECONDS, check=False)
@@ -162,8 +163,7 @@ def under_way(windows, samba, *extra, **variables):
 
     before = files()
     command = windows.command(
-        *("diagnose", target_of(server), "--user", server.username, "--yes", "--budget", "60"),
-        *extra,
+        *f"diagnose {target_of(server)} --user {server.username} --yes --budget 60".split(), *extra
     )
     run = subprocess.Popen(
         command,

@@ -46,7 +46,8 @@ DRAWN = {
     "no-fit": ("report", "latency", lambda report: altered(report, "latency", fit={"refused": ""})),
     "time": ("timed", "time-1", lambda report: report),
     "no-agent": (
-        *("example", "cores"),
+        "example",
+        "cores",
         lambda report: measured(report, lambda outcome: replace(outcome, responder=None)),
     ),
     "many-cores": ("example", "cores", of_many_cores),

@@ -141,8 +141,8 @@ def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         there = server[1].removeprefix("--net=/proc/").partition("/")[0]
         call(
             *client,
-            *("ip", "link", "add", name, "type", "veth"),
-            *("peer", "name", name, "netns", there),
+            *f"ip link add {name} type veth".split(),
+            *f"peer name {name} netns {there}".split(),
         )
         for enter, addresses in ((client, (CLIENT,)), (server, (SERVER, STRANGER))):
             for address in addresses:

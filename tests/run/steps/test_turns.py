@@ -388,8 +388,10 @@ def test_both_ways_at_once_come_after_each_by_itself_with_what_was_chosen() -> N
     assert session.log.complete()
     steps = steps_of(session, "tcp")
     assert [(step.setting["verb"], step.setting["both_ways"]) for step, _ in steps] == [
-        *(("push", False), ("pull", False)),
-        *(("push", True), ("pull", True)),
+        ("push", False),
+        ("pull", False),
+        ("push", True),
+        ("pull", True),
     ]
     for step, outcome in steps:
         assert (step.setting["streams"], step.setting["bytes_per_second"]) == (2, 50e6)
