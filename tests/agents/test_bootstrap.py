@@ -1,4 +1,4 @@
-"""What ssh or the other end says becomes one plain sentence, and the command to try."""
+"""Failures of ssh or the other end become one plain sentence, and the command to try."""
 
 import pytest
 

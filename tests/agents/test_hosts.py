@@ -114,11 +114,11 @@ def looked_at(pids):
     """Whether the watch, in these processes, has waited some times more for its next look."""
 
     def waits():
-        told = [Path(f"/proc/{pid}/status").read_text() for pid in pids]
-        return sum(int(each.split("\nvoluntary_ctxt_switches:")[1].split()[0]) for each in told)
+        texts = [Path(f"/proc/{pid}/status").read_text() for pid in pids]
+        return sum(int(each.split("\nvoluntary_ctxt_switches:")[1].split()[0]) for each in texts)
 
-    before = waits()
-    return until(lambda: waits() > before + 10)
+    baseline = waits()
+    return until(lambda: waits() > baseline + 10)
 
 
 def test_a_host_tells_afterwards_what_it_saw_beside_a_stage():
@@ -132,8 +132,8 @@ def test_a_host_tells_afterwards_what_it_saw_beside_a_stage():
             assert watch.reply is None
             watch.window = 0.0, 1e12
         assert watch.trouble == ""
-        (seen,) = protocol.from_plain(socket_watch.Observed, watch.reply).connections
-        assert seen.sent_bytes == 1000
+        (connection,) = protocol.from_plain(socket_watch.Observed, watch.reply).connections
+        assert connection.sent_bytes == 1000
         assert ended(below(host.process.pid))
 
 
@@ -276,14 +276,14 @@ def test_a_command_that_says_nothing_is_ended_with_all_that_it_started(monkeypat
 
 
 def pids_with(word):
-    found = []
+    pids = []
     for line in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             if word.encode() in line.read_bytes().split(b"\0"):
-                found.append(int(line.parent.name))
+                pids.append(int(line.parent.name))
         except OSError:
             continue
-    return found
+    return pids
 
 
 def test_a_command_that_never_reads_does_not_hold_up_its_own_end(monkeypatch):
@@ -331,8 +331,8 @@ def test_an_agent_that_reads_no_signs_of_life_does_not_hold_up_its_end(monkeypat
         with pytest.raises(BlockingIOError):
             while True:
                 os.write(host.process.stdin.fileno(), bytes(1 << 16))
-        seen = len(looks)
-        assert until(lambda: len(looks) > seen + 2)
+        baseline = len(looks)
+        assert until(lambda: len(looks) > baseline + 2)
     assert ended([host.process.pid])
 
 
@@ -398,14 +398,14 @@ def test_endless_words_on_stderr_are_not_kept():
 
 
 @pytest.mark.parametrize(
-    ("told", "error"),
+    ("reply", "error"),
     [
         ('{"kind":"login","text":"wrong\\ttoken"}', Refused),
         ('{"kind":"weather","text":"x"}', hosts.StageError),
         ("7", hosts.StageError),
     ],
 )
-def test_what_answers_may_refuse_in_place_of_a_greeting(told, error):
-    line = shlex.quote((protocol.MARK + b'{"protocol":1,"refused":%s}\n' % told.encode()).decode())
+def test_what_answers_may_refuse_in_place_of_a_greeting(reply, error):
+    line = shlex.quote((protocol.MARK + b'{"protocol":1,"refused":%s}\n' % reply.encode()).decode())
     with pytest.raises(error):
         hosts.Host.start("server", ["sh", "-c", f"printf '%s' {line}; cat"])

@@ -79,19 +79,19 @@ def run(monkeypatch, measure, path, value):
 
 def believable(session):
     """The report can be written, printed and read again; no figure in it is beyond this machine."""
-    made = session.report()
-    diagnosis = diagnose(made)
-    again = report.loads(report.dumps(made, diagnosis).encode())
+    taken_report = session.report()
+    diagnosis = diagnose(taken_report)
+    again = report.loads(report.dumps(taken_report, diagnosis).encode())
     file = io.StringIO()
-    print_report(made, diagnosis, Console(file=file, width=100), ("all",))
+    print_report(taken_report, diagnosis, Console(file=file, width=100), ("all",))
     assert all(line.isprintable() for line in file.getvalue().splitlines())
     for _, outcome in again.entries:
         if isinstance(outcome, Measured):
             assert 0 < rates(outcome).median < MOST_BYTES_PER_SECOND
             for each in outcome.runs:
                 times = [sample.elapsed_seconds for sample in each]
-                moved = [sample.moved_bytes for sample in each]
-                assert times == sorted(times) and moved == sorted(moved)
+                counts = [sample.moved_bytes for sample in each]
+                assert times == sorted(times) and counts == sorted(counts)
     return again
 
 
@@ -197,14 +197,14 @@ def replier(reply):
         {"observed": {}},
     ],
 )
-@pytest.mark.parametrize("asked", ["a question", "a hold", "a stage"])
-def test_a_reply_without_what_it_must_have_is_one_line(monkeypatch, reply, asked):
+@pytest.mark.parametrize("kind", ["a question", "a hold", "a stage"])
+def test_a_reply_without_what_it_must_have_is_one_line(monkeypatch, reply, kind):
     monkeypatch.setattr(hosts, "CLOSING_SECONDS", 1.0)
     expected = (hosts.StageError, hosts.PartlyRan, hosts.AgentLost, Unavailable)
     with replier(reply) as host, pytest.raises(expected) as raised:
-        if asked == "a question":
+        if kind == "a question":
             host.ask("facts", seconds=5.0)
-        elif asked == "a stage":
+        elif kind == "a stage":
             host.initiate("loopback", loopback.Setting(), Endpoint(), 5.0)
         else:
             with host.hold("loopback", loopback.Setting(), Endpoint(), 5.0):

@@ -55,7 +55,7 @@ def test_an_agent_here_and_one_that_travels_run_nothing_of_the_current_folder(
 def test_python_m_drops_the_current_folder_before_it_imports_more(
     planted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What `python -m` itself imports, and a `bottleneck` there, it finds before we run."""
+    """`python -m` finds its own imports, and a `bottleneck` there, before we run."""
     (planted.parent / "planted" / "bottleneck").rename(planted.parent / "away")
     monkeypatch.setenv("PYTHONPATH", f"{own_modules.HOME}:.:")
     done = subprocess.run(

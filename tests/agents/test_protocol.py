@@ -100,9 +100,9 @@ def test_an_endpoint_tells_its_secrets_to_its_own_pipe_alone():
 
 
 def test_a_login_is_not_sent_back_to_whom_it_came_from():
-    given, made = Access("user", "hunter2"), Access("bottleneck", "thrown away")
-    assert protocol.endpoint_to_plain(Endpoint(access=given), given)["access"] is None
-    assert protocol.endpoint_to_plain(Endpoint(access=made), given)["access"]["password"]
+    account, fresh = Access("user", "hunter2"), Access("bottleneck", "thrown away")
+    assert protocol.endpoint_to_plain(Endpoint(access=account), account)["access"] is None
+    assert protocol.endpoint_to_plain(Endpoint(access=fresh), account)["access"]["password"]
 
 
 def test_a_greeting_is_found_behind_what_a_banner_left_on_its_line():

@@ -21,10 +21,10 @@ def line(number, **reply):
 
 
 def expecting(*numbers):
-    made = Replies()
+    expected = Replies()
     for number in numbers:
-        made.expect(number)
-    return made
+        expected.expect(number)
+    return expected
 
 
 def agent_that(sends):

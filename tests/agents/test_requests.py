@@ -44,7 +44,7 @@ FOREIGN = {
     "name": ("../shadow", "..", "/etc/shadow"),
     "hex": ("../../etc",),
 }
-"""What leads elsewhere, by the kind of value that it would be."""
+"""Values that lead elsewhere, by kind."""
 
 
 def example(kind):
@@ -54,19 +54,19 @@ def example(kind):
 
 
 def session():
-    found = Session(AllowedPaths(("/run-folder",)))
-    found.leftovers.add("/left")
-    return found
+    opened = Session(AllowedPaths(("/run-folder",)))
+    opened.leftovers.add("/left")
+    return opened
 
 
 def request_for(do, name):
-    wanted = takes(do, name)
-    given = {key: example(kind) for key, kind in wanted.keys.items()}
-    made = {"id": 1, "do": do, "name": name, "seconds": 5.0}
-    made["arguments" if do == "ask" else "setting"] = given
+    form = takes(do, name)
+    values = {key: example(kind) for key, kind in form.keys.items()}
+    request = {"id": 1, "do": do, "name": name, "seconds": 5.0}
+    request["arguments" if do == "ask" else "setting"] = values
     if do in ("hold", "initiate"):
-        made["peer"] = {**protocol.endpoint_to_plain(Endpoint(host=CALLER, port=5, share="s"))}
-    return made, given
+        request["peer"] = {**protocol.endpoint_to_plain(Endpoint(host=CALLER, port=5, share="s"))}
+    return request, values
 
 
 EVERY = [
@@ -83,7 +83,7 @@ def test_a_key_that_nobody_gave_a_meaning_is_refused_to_everybody(monkeypatch):
 
     with pytest.raises(TypeError, match=r"Setting\.path has no meaning"):
         meaning.keys(Setting)
-    request, given = request_for("hold", "source-file")
+    request, values = request_for("hold", "source-file")
     monkeypatch.setattr(source_file, "Setting", Setting)
     with pytest.raises(TypeError):
         check(request, Session())
@@ -93,27 +93,27 @@ def test_a_key_that_nobody_gave_a_meaning_is_refused_to_everybody(monkeypatch):
 def test_what_leads_to_other_paths_and_programs_is_refused_in_every_request(do, name, monkeypatch):
     """Each key in turn; what the caller itself was handed passes."""
     monkeypatch.setattr(checks._Checked, "below", lambda *_: None)  # has a test of its own
-    made, given = request_for(do, name)
+    request, values = request_for(do, name)
     for key, kind in takes(do, name).keys.items():
-        given[key] = "/run-folder" if kind == "folder?" else given[key]
+        values[key] = "/run-folder" if kind == "folder?" else values[key]
     if name not in INSTALLED_REQUESTS[do]:
         with pytest.raises(Refused, match=f"does not {do} {name}"):
-            check(made, session())
-        check(made, Session())
+            check(request, session())
+        check(request, Session())
         return
-    check(made, session())
-    tried = [(given, key, kind) for key, kind in takes(do, name).keys.items()]
-    if "peer" in made:
-        tried.append((made["peer"], "path", "handed"))
+    check(request, session())
+    tried = [(values, key, kind) for key, kind in takes(do, name).keys.items()]
+    if "peer" in request:
+        tried.append((request["peer"], "path", "handed"))
     for where, key, kind in tried:
         plain = kind.rstrip("?*")
         for each in FOREIGN.get(plain, ()):
             if not each and kind != plain and do == "ask":
                 continue
-            before, where[key] = where[key], [each] if kind.endswith("*") else each
+            earlier, where[key] = where[key], [each] if kind.endswith("*") else each
             with pytest.raises(Refused):
-                check(made, session())
-            where[key] = before
+                check(request, session())
+            where[key] = earlier
 
 
 @pytest.mark.parametrize("changed", [
@@ -130,11 +130,11 @@ def test_what_is_not_on_the_list_is_refused_to_everybody(changed):
 
 
 def test_a_caller_on_this_hosts_own_pipe_names_what_it_likes():
-    request, given = request_for("ask", "user-file")
-    given.update(folder="/home/anna", parts=["a.mkv"])
+    request, values = request_for("ask", "user-file")
+    values.update(folder="/home/anna", parts=["a.mkv"])
     check(request, Session())
-    request, given = request_for("initiate", "disk")
-    given.update(device="/dev/sda", folder="/srv")
+    request, values = request_for("initiate", "disk")
+    values.update(device="/dev/sda", folder="/srv")
     check(request, Session())
 
 
@@ -154,13 +154,13 @@ ALLOWED = AllowedPaths(("/usr",), ("/dev/sda",))
 def test_an_installed_agent_touches_only_what_its_command_line_names(
     allowed, do, name, key, good, bad, said
 ):
-    request, given = request_for(do, name)
+    request, values = request_for(do, name)
     kinds = takes(do, name).keys.items()
-    given.update({each: "/usr" for each, kind in kinds if kind.startswith("folder")})
+    values.update({each: "/usr" for each, kind in kinds if kind.startswith("folder")})
     if good is not None:
-        given[key] = good
+        values[key] = good
         check(request, Session(allowed))
-    given[key] = bad
+    values[key] = bad
     with pytest.raises(Refused, match=said):
         check(request, Session(allowed))
     check(request, Session())
@@ -178,21 +178,21 @@ def test_a_session_has_a_bound_on_its_requests(monkeypatch):
 
 def test_an_address_is_one_however_it_is_written_and_what_is_more_is_none():
     """A resolver may know the rest as a name, and a configuration as lines of its own."""
-    for given in ("::ffff:192.0.2.7", "192.0.2.7", "::ffff:c000:207%eth0"):
-        assert checks.whole_address(given) == CALLER
-    for given in ("192.0.2.7%eth0", "[192.0.2.7]", "::1%\n[x]", "::1%a b", "::1%"):
-        assert checks.whole_address(given) == ""
+    for text in ("::ffff:192.0.2.7", "192.0.2.7", "::ffff:c000:207%eth0"):
+        assert checks.whole_address(text) == CALLER
+    for text in ("192.0.2.7%eth0", "[192.0.2.7]", "::1%\n[x]", "::1%a b", "::1%"):
+        assert checks.whole_address(text) == ""
 
 
 @pytest.mark.parametrize(("do", "name"), [each for each in EVERY if each[0] != "ask"])
 def test_a_setting_without_a_key_is_refused(do, name):
     """Its default would be what nobody has checked: the current folder, a rate."""
-    made, given = request_for(do, name)
-    for key in list(given):
-        value = given.pop(key)
+    request, values = request_for(do, name)
+    for key in list(values):
+        value = values.pop(key)
         with pytest.raises(Refused, match="lacks"):
-            check(made, Session())
-        given[key] = value
+            check(request, Session())
+        values[key] = value
 
 
 def test_a_link_leads_out_of_no_folder_that_is_allowed(tmp_path):
@@ -201,12 +201,12 @@ def test_a_link_leads_out_of_no_folder_that_is_allowed(tmp_path):
         each.mkdir()
         (each / "file").touch()
     (allowed / "link").symlink_to(secret)
-    request, given = request_for("ask", "user-file")
-    given.update(folder=str(allowed), parts=["file"])
+    request, values = request_for("ask", "user-file")
+    values.update(folder=str(allowed), parts=["file"])
     limited = Session(AllowedPaths((str(allowed),)))
     check(request, limited)
     for parts in (["link", "file"], ["LINK", "file"], ["FILE"]):
-        given["parts"] = parts
+        values["parts"] = parts
         with pytest.raises(Refused, match="link"):
             check(request, limited)
 
@@ -247,27 +247,27 @@ def test_an_installed_agent_reads_no_file_of_its_user_and_runs_no_command(tmp_pa
 
 def test_a_file_below_its_folder_is_timed_by_an_installed_agent_and_not_copied():
     for name, allowed in (("disk", True), ("smbclient-copy", False)):
-        made, given = request_for("initiate", name)
-        given["folder"] = "/run-folder"
-        made["peer"]["path"] = "/run-folder/film.mkv"
+        request, values = request_for("initiate", name)
+        values["folder"] = "/run-folder"
+        request["peer"]["path"] = "/run-folder/film.mkv"
         if allowed:
-            check(made, session())
-            made["peer"]["path"] = "/etc/shadow"
+            check(request, session())
+            request["peer"]["path"] = "/etc/shadow"
         with pytest.raises(Refused, match="only files that it made"):
-            check(made, session())
+            check(request, session())
 
 
 def test_after_a_hold_that_hands_out_nothing_no_path_is_handed_out():
-    """As that of a data port: its empty path is none."""
-    found = session()
+    """The empty path of a data port is none."""
+    caller = session()
     event = {"endpoint": protocol.endpoint_to_plain(Endpoint(host="", port=5, path=""))}
-    found.hand_out(1, "hold", "tcp", event)
-    found.hand_out(2, "hold", "source-file", event)
-    assert not found.source_files
-    request, given = request_for("ask", "usable-bytes")
-    for given["folder"] in ("", ".", "bottleneck-0123456789abcdef"):
+    caller.hand_out(1, "hold", "tcp", event)
+    caller.hand_out(2, "hold", "source-file", event)
+    assert not caller.source_files
+    request, values = request_for("ask", "usable-bytes")
+    for values["folder"] in ("", ".", "bottleneck-0123456789abcdef"):
         with pytest.raises(Refused, match="--folder"):
-            check(request, found)
+            check(request, caller)
 
 
 def test_leftovers_elsewhere_are_neither_told_nor_removed(tmp_path):
@@ -306,8 +306,8 @@ def test_so_many_requests_at_once_and_no_more():
 
 
 def settings():
-    made, _ = request_for("hold", "disk")
-    return {"setting": made["setting"], "peer": protocol.endpoint_to_plain(Endpoint())}
+    request, _ = request_for("hold", "disk")
+    return {"setting": request["setting"], "peer": protocol.endpoint_to_plain(Endpoint())}
 
 
 @pytest.mark.long
@@ -362,10 +362,10 @@ def agent_beside():
 @pytest.mark.long
 def test_a_hold_ends_although_nobody_reads_its_replies(agent_beside):
     process = agent_beside()
-    held = {"id": 1, "do": "hold", "name": "tcp", "seconds": 5.0}
-    held["setting"] = typed.to_plain(tcp.Setting())
-    held["peer"] = protocol.endpoint_to_plain(Endpoint(host="127.0.0.1"))
-    process.stdin.write(protocol.encode(held))
+    request = {"id": 1, "do": "hold", "name": "tcp", "seconds": 5.0}
+    request["setting"] = typed.to_plain(tcp.Setting())
+    request["peer"] = protocol.endpoint_to_plain(Endpoint(host="127.0.0.1"))
+    process.stdin.write(protocol.encode(request))
     port = json.loads(process.stdout.readline())["endpoint"]["port"]
     process.stdin.write(COUNTERS[:60_000])
     assert until(lambda: not open_files.listeners("127.0.0.1", port)) and process.poll() is None
@@ -388,29 +388,29 @@ def test_an_agent_whose_client_is_silent_ends_with_its_folder(tmp_path, work, li
     with subprocess.Popen([sys.executable, "-c", program], bufsize=0, **pipes) as process:
         if work:
             setting = own_folder.Setting(str(tmp_path), "0" * 16, 1 << 22, 9.0, "00")
-            held = {"id": 1, "do": "hold", "name": "mounted-folder", "seconds": GENEROUS_SECONDS}
-            held["setting"] = typed.to_plain(setting)
-            held["peer"] = protocol.endpoint_to_plain(Endpoint())
-            process.stdin.write(protocol.encode(held))
+            request = {"id": 1, "do": "hold", "name": "mounted-folder", "seconds": GENEROUS_SECONDS}
+            request["setting"] = typed.to_plain(setting)
+            request["peer"] = protocol.endpoint_to_plain(Endpoint())
+            process.stdin.write(protocol.encode(request))
         assert process.wait() == 70
         assert b"its client has been silent for too long" in process.stderr.read()
     assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_whose_source_is_still_written_goes_when_the_agent_ends(tmp_path):
-    """As behind SIGTERM while a slow mount takes the source: its writer cannot be waited for."""
+    """SIGTERM while a slow mount takes the source: its writer cannot be waited for."""
     program = "import threading; from probes.files import source_file; from bottleneck.agents "
     program += (
         "import server; source_file.fill = lambda *_: threading.Event().wait(); server.main()"
     )
     setting = own_folder.Setting(str(tmp_path), "0" * 16, 1 << 22, 600.0, "00")
-    held = {"id": 1, "do": "hold", "name": "mounted-folder", "seconds": 600.0}
-    held["setting"] = typed.to_plain(setting)
-    held["peer"] = protocol.endpoint_to_plain(Endpoint())
+    request = {"id": 1, "do": "hold", "name": "mounted-folder", "seconds": 600.0}
+    request["setting"] = typed.to_plain(setting)
+    request["peer"] = protocol.endpoint_to_plain(Endpoint())
     with subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, bufsize=0
     ) as agent:
-        agent.stdin.write(protocol.encode(held))
+        agent.stdin.write(protocol.encode(request))
         assert until(lambda: list(tmp_path.glob("*/source-*")))
         agent.stdin.close()
         assert agent.wait() == 0
@@ -452,9 +452,9 @@ def test_an_agent_that_nobody_can_ask_is_one_line(redirected):
 def test_no_agent_listens():
     """A test's data port is its child's, for its seconds."""
     with hosts.start_here() as host:
-        with host.hold("tcp", tcp.Setting(), Endpoint(host="127.0.0.1"), 20) as held:
-            assert held.port
+        with host.hold("tcp", tcp.Setting(), Endpoint(host="127.0.0.1"), 20) as endpoint:
+            assert endpoint.port
             assert not psutil.Process(host.process.pid).net_connections()
         children = below(host.process.pid)
         assert until(lambda: not below(host.process.pid)), children
-        assert until(lambda: not open_files.listeners("127.0.0.1", held.port))
+        assert until(lambda: not open_files.listeners("127.0.0.1", endpoint.port))

@@ -25,15 +25,15 @@ def test_an_agent_behind_ssh_serves_both_ends_of_a_transfer(ssh_on_path):
 
 
 def test_a_changed_host_key_ends_with_sshs_own_words(ssh_on_path):
-    known = ssh_on_path / "known"
-    good = known.read_text()
+    known_hosts = ssh_on_path / "known"
+    good = known_hosts.read_text()
     other = (ssh_on_path / "user.pub").read_text().split()
-    known.write_text(f"{good.split()[0]} {other[0]} {other[1]}\n")
+    known_hosts.write_text(f"{good.split()[0]} {other[0]} {other[1]}\n")
     try:
         with pytest.raises(hosts.AgentLost, match=r"(?i)host key"):
             hosts.start_there("ssh://nas")
     finally:
-        known.write_text(good)
+        known_hosts.write_text(good)
 
 
 def test_a_login_that_would_ask_is_refused(ssh_on_path):
@@ -105,9 +105,9 @@ def test_nothing_of_the_users_is_lent_to_the_server_and_no_connection_stays(
             f"  ControlMaster auto\n  ControlPath {tmp_path}/master\n  ControlPersist 10m\n"
             f"  PermitLocalCommand yes\n  LocalCommand touch {tmp_path}/ran\n"
         )
-    asked = [*bootstrap.command_for("ssh://nas")[:-1], "env; echo ready; read end"]
+    command = [*bootstrap.command_for("ssh://nas")[:-1], "env; echo ready; read end"]
     there = subprocess.Popen(
-        asked, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     lines = []
     while "ready\n" not in lines:
