@@ -32,7 +32,7 @@ PYTHON_SHA256 = "3263a50b256447bb7b9e604d6587627e419891370fc33b94469e6a06ff4de83
 INSIDE = "org/bytedeco/cpython/windows-x86_64/"
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 WINE = "/usr/lib/wine/wine64"
-"""Where Debian's package has it, in no folder of PATH."""
+"""Path of Debian's package, in no folder of PATH."""
 NEEDED = {WINE: "wine64", "x86_64-w64-mingw32-dlltool": "binutils-mingw-w64-x86-64", "mvn": "maven"}
 """Program and Debian's package."""
 TESTING = ("pytest", "pytest-timeout", "hypothesis", "jsonschema", "xmlschema")
@@ -61,10 +61,10 @@ class Bed:
         return self.folder / "python" / "python.exe"
 
     def environment(self, **options: str) -> dict[str, str]:
-        """That wine is started with: this prefix, silent, without a display or this user's home."""
-        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+        """Variables for wine: this prefix, silent, without a display or this user's home."""
+        base = {each: os.environ[each] for each in ("PATH", "LANG", "TMPDIR") if each in os.environ}
         return {
-            **kept,
+            **base,
             "HOME": str(self.folder),
             "WINEPREFIX": str(self.folder / "prefix"),
             "WINEDEBUG": "-all",
@@ -75,7 +75,6 @@ class Bed:
         }
 
     def command(self, *arguments: str) -> list[str]:
-        """That runs the product."""
         start = f"import sys; sys.path.insert(0, {windows_path(ROOT)!r})"
         start += "; from bottleneck.__main__ import main; main()"
         return [WINE, str(self.python), "-c", start, *arguments]
@@ -91,17 +90,17 @@ def make(folder: Path = USUAL) -> Bed:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return _made(folder)
+        return _make_locked(folder)
 
 
-def _made(folder: Path) -> Bed:
+def _make_locked(folder: Path) -> Bed:
     lacks = [f"{name} ({package})" for name, package in NEEDED.items() if not shutil.which(name)]
     if lacks:
         raise Missing(f"not installed: {', '.join(lacks)}")
     bed = Bed(folder)
-    wanted = hashlib.sha256((ROOT / "uv.lock").read_bytes() + Path(__file__).read_bytes())
+    digest = hashlib.sha256((ROOT / "uv.lock").read_bytes() + Path(__file__).read_bytes())
     stamp = folder / "ready"
-    if stamp.exists() and stamp.read_text() == wanted.hexdigest():
+    if stamp.exists() and stamp.read_text() == digest.hexdigest():
         return bed
     stamp.unlink(missing_ok=True)
     try:
@@ -111,7 +110,7 @@ def _made(folder: Path) -> Bed:
     except subprocess.CalledProcessError as error:
         words = (error.stderr or b"").decode(errors="replace").strip().splitlines()[-1:]
         raise Missing(f"{error.cmd[0]} failed: {' '.join(words)[:300]}") from None
-    stamp.write_text(wanted.hexdigest())
+    stamp.write_text(digest.hexdigest())
     return bed
 
 
@@ -187,21 +186,21 @@ def _prefix(bed: Bed) -> None:
 
 def main() -> None:
     """Makes the bed, and runs the product in it where arguments follow `--`."""
-    before, mark, after = _split(sys.argv[1:])
+    folders, mark, command = _split(sys.argv[1:])
     try:
-        bed = make(Path(before[0]).resolve() if before else USUAL)
+        bed = make(Path(folders[0]).resolve() if folders else USUAL)
     except Missing as error:
         sys.exit(f"no Windows Python under wine: {error}")
     if mark:
-        sys.exit(subprocess.run(bed.command(*after), env=bed.environment()).returncode)
+        sys.exit(subprocess.run(bed.command(*command), env=bed.environment()).returncode)
     print(bed.folder)
 
 
 def _split(arguments: list[str]) -> tuple[list[str], bool, list[str]]:
     if "--" not in arguments:
         return arguments, False, []
-    at = arguments.index("--")
-    return arguments[:at], True, arguments[at + 1 :]
+    index = arguments.index("--")
+    return arguments[:index], True, arguments[index + 1 :]
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ def read_the_clock():
     import probes.system.platform
 
     until = time.perf_counter() + 0.2
-    seen = set()
+    moments = set()
     while time.perf_counter() < until:
-        seen.add(time.monotonic())
-    print(probes.system.platform.__name__, len(seen) > 200)
+        moments.add(time.monotonic())
+    print(probes.system.platform.__name__, len(moments) > 200)

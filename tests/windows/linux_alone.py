@@ -1,4 +1,4 @@
-"""What cannot be imported where a system has not all that Linux has."""
+"""An import that fails where a system has not all that Linux has."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""What stands in for Windows' ssh.exe: a program of Windows that passes its streams to the ssh of
+"""Stand-in for Windows' ssh.exe: a program of Windows that passes its streams to the ssh of
 this host. As a program it is pip's starter of scripts, with this file behind it."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 
 PORT = "BOTTLENECK_TEST_SSH_PORT"
 SERVE = "serve"
-"""What this file is started with on this host."""
+"""Argument that starts this file on this host."""
 CHUNK_BYTES = 1 << 16
 
 
@@ -84,8 +84,8 @@ def main():
         while chunk := both.recv(CHUNK_BYTES):
             os.write(1, chunk)
     with errors.makefile("rb") as lines:
-        *told, code = lines.read().split(b"\n")
-    os.write(2, b"\n".join(told))
+        *lines_before, code = lines.read().split(b"\n")
+    os.write(2, b"\n".join(lines_before))
     # At once: a thread still reads.
     os._exit(int(code))
 

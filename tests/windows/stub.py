@@ -56,7 +56,7 @@ POSIX_SOCKET = ("AF_UNIX", "SO_REUSEPORT", "SCM_RIGHTS", "sendmsg", "MSG_DONTWAI
 
 
 def drop(module: object, names: tuple[str, ...]) -> None:
-    """What the platform lacks."""
+    """Removes what the platform lacks."""
     for name in names:
         if hasattr(module, name):
             delattr(module, name)
@@ -120,7 +120,7 @@ def darwin() -> None:
 
 
 def modules() -> list[str]:
-    """Of this product, but those of Windows alone, which `win32` loads by themselves."""
+    """Returns this product's modules; those of Windows alone are loaded by `win32` itself."""
     paths = [each for top in ("bottleneck", "probes") for each in (ROOT / top).rglob("*.py")]
     names = [".".join(each.relative_to(ROOT).with_suffix("").parts) for each in paths]
     names = [each.removesuffix(".__init__") for each in names]

@@ -12,7 +12,14 @@ from bottleneck.agents.bootstrap import STARTER
 from tests.conftest import PASSWORD, target_of
 from tests.living import until
 from tests.windows import bed, ssh_exe
-from tests.windows.test_worlds import INTERRUPTED_SECONDS, SECONDS, ended, kept, running, under_way
+from tests.windows.test_worlds import (
+    INTERRUPTED_SECONDS,
+    SECONDS,
+    ended,
+    running,
+    under_way,
+    user_files,
+)
 
 pytestmark = pytest.mark.long
 
@@ -24,9 +31,9 @@ def agents(sshd):
     Other tests have their own at the same time.
     """
 
-    def led_here(told):
-        words = " ".join(told["cmdline"] or ())
-        there = (told["environ"] or {}).get("SSH_CONNECTION", "")
+    def led_here(process):
+        words = " ".join(process["cmdline"] or ())
+        there = (process["environ"] or {}).get("SSH_CONNECTION", "")
         mine = str(sshd.folder) in words or there.endswith(f" {sshd.port}")
         return STARTER in words and mine
 
@@ -37,7 +44,7 @@ def agents(sshd):
 
 @pytest.fixture
 def ssh(windows, sshd):
-    """What a client's environment needs to have this sshd as `nas`."""
+    """Yields a client's environment in which this sshd is `nas`."""
     with ssh_exe.planted(windows, sshd.folder / "bin" / "ssh") as variables:
         yield variables
 
@@ -68,12 +75,12 @@ def test_the_server_is_measured_by_its_agent(windows, samba, ssh, agents, tmp_pa
     assert not [each for each in report["steps"] if each["outcome"]["kind"] == "failed"]
     assert report["hosts"]["server"]["system"].startswith("Linux")
     for verb in ("push", "pull"):
-        (alone, *_) = measured(report, "tcp", verb=verb)
-        assert alone["usage"]["server"]["busiest_core_ratio"] > 0
-        assert alone["details"]["limits"]
+        (step, *_) = measured(report, "tcp", verb=verb)
+        assert step["usage"]["server"]["busiest_core_ratio"] > 0
+        assert step["details"]["limits"]
     copies = measured(report, "smb-copy")
     assert copies and all(each["usage"]["server"] for each in copies)
-    assert not kept(windows) and not running(windows)
+    assert not user_files(windows) and not running(windows)
     assert until(lambda: not agents())
 
 
@@ -94,7 +101,7 @@ def test_a_login_that_ssh_refuses_ends_with_69_and_sshs_words(
     code, output = ended(windows, target, server.username, PASSWORD, *option, **ssh)
     complaints = [line for line in output.splitlines() if line.startswith("bottleneck: ")]
     assert code == 69 and len(complaints) == 1 and said in complaints[0], output
-    assert not kept(windows) and not running(windows) and not agents()
+    assert not user_files(windows) and not running(windows) and not agents()
 
 
 @pytest.mark.parametrize(
@@ -125,7 +132,7 @@ def test_an_ended_run_leaves_no_agent(windows, samba, ssh, agents, number):
     with under_way(windows, samba, "--agent", "ssh://nas", **ssh) as run:
         assert agents()
         run.send_signal(number)
-        _, told = run.communicate(timeout=INTERRUPTED_SECONDS)
+        _, output = run.communicate(timeout=INTERRUPTED_SECONDS)
     if number == signal.SIGINT:
-        assert run.returncode == 130 and "both hosts were cleaned up" in told, told
+        assert run.returncode == 130 and "both hosts were cleaned up" in output, output
     assert until(lambda: not agents(), SECONDS)

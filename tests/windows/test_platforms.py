@@ -50,7 +50,7 @@ def endings(commands, printed):
 
 
 def said(platform, commands=COMMANDS):
-    """What each command ends with and prints there."""
+    """Returns each command's exit code and output there."""
     done = stubbed(platform, "run", json.dumps(commands))
     assert done.returncode == 0, done.stderr
     return endings(commands, done.stdout)
@@ -71,8 +71,8 @@ def test_every_module_that_a_command_may_import_imports_there(platform):
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_an_import_that_fails_there_is_seen(platform):
     """A module that uses Linux's own calls is named."""
-    told = stubbed(platform, "import", "tests.windows.linux_alone").stdout.decode()
-    assert told.startswith("tests.windows.linux_alone: AttributeError: module 'os' has no"), told
+    text = stubbed(platform, "import", "tests.windows.linux_alone").stdout.decode()
+    assert text.startswith("tests.windows.linux_alone: AttributeError: module 'os' has no"), text
 
 
 @pytest.mark.long

@@ -24,7 +24,7 @@ OFFLINE_TESTS = (
         *"tests/cli/test_estimate.py tests/cli/test_check_runs.py".split(),
     ),
 )
-"""Those of the offline commands with all their goldens, in two halves, one beside the other."""
+"""Tests of the offline commands with all their goldens, in two halves, one beside the other."""
 OF_OTHERS = (
     # They ask an inventory of Ansible's, which is no program of Windows.
     "tests/fleet/test_reports.py::test_the_plan",
@@ -45,7 +45,7 @@ def plain(ending):
 
 
 def checked(ending):
-    """Of doctor's document what does not tell of the host itself: its form and its checks."""
+    """Returns what of doctor's document is not about the host itself: its form and its checks."""
     code, out, err = ending
     document = json.loads(out)
     checks = [(each["where"], each["name"], sorted(each)) for each in document.pop("checks")]
@@ -69,20 +69,20 @@ def test_under_wine_help_and_offline_commands_say_the_same(windows):
     assert done.returncode == 0, done.stderr.decode(errors="replace")[-2000:]
     here, there = said("linux", commands), endings(commands, done.stdout)
     doctor = " ".join(DOCTOR)
-    told, checks, err = checked(there.pop(doctor))
+    document, checks, err = checked(there.pop(doctor))
     # Linux has no SMB client of the system's own to tell of.
-    own = [each for each in checks if each[1] == "SMB client"]
-    assert len(own) == 1
-    checks.remove(*own)
-    assert (told, checks, err) == checked(here[doctor])
+    clients = [each for each in checks if each[1] == "SMB client"]
+    assert len(clients) == 1
+    checks.remove(*clients)
+    assert (document, checks, err) == checked(here[doctor])
     for name, ending in there.items():
         if ending != here[name]:
             assert plain(ending) == plain(here[name]), name
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("limits, told", [("9", "hello"), ("999", "WinError 87")])
-def test_a_child_without_its_memory_limit_does_no_work(windows, limits, told):
+@pytest.mark.parametrize("limits, text", [("9", "hello"), ("999", "WinError 87")])
+def test_a_child_without_its_memory_limit_does_no_work(windows, limits, text):
     """Windows refuses limits of a kind that it does not know; the reason gets to the parent."""
     root = bed.windows_path(ROOT)
     code = f"import sys; sys.path[:0] = [{root!r}]; from probes.system.windows import process"
@@ -95,8 +95,8 @@ def test_a_child_without_its_memory_limit_does_no_work(windows, limits, told):
         capture_output=True,
         timeout=60,
     )
-    assert told in done.stdout.decode(), done
-    assert ("hello" in done.stdout.decode()) == (told == "hello")
+    assert text in done.stdout.decode(), done
+    assert ("hello" in done.stdout.decode()) == (text == "hello")
 
 
 @pytest.mark.long
@@ -104,11 +104,11 @@ def test_a_child_without_its_memory_limit_does_no_work(windows, limits, told):
 @pytest.mark.parametrize("tests", OFFLINE_TESTS, ids=lambda names: names[0])
 def test_under_wine_the_goldens_of_offline_commands_hold(windows, tests):
     """The tests that hold them here, by Windows' own Python."""
-    chosen = ("-q", "-p", "no:cacheprovider", "-m", "not long and not lab")
+    options = ("-q", "-p", "no:cacheprovider", "-m", "not long and not lab")
     without = [word for each in OF_OTHERS for word in ("--deselect", each)]
     without += ["--ignore", "tests/documents/html/test_browser.py"]
     done = subprocess.run(
-        [bed.WINE, str(windows.python), "-m", "pytest", *chosen, *without, *tests],
+        [bed.WINE, str(windows.python), "-m", "pytest", *options, *without, *tests],
         cwd=ROOT,
         env=windows.environment(),
         stdin=subprocess.DEVNULL,
@@ -146,9 +146,9 @@ def test_the_registry_is_read_and_a_powershell_that_says_nothing_is_not_known(wi
 @pytest.mark.long
 def test_the_disk_of_a_windows_client_is_read_and_written_and_left_as_it_was(windows, tmp_path):
     report = windows.folder / "disk.json"
-    told = ("--json", bed.windows_path(report), "--folder", bed.windows_path(tmp_path), "--yes")
+    options = ("--json", bed.windows_path(report), "--folder", bed.windows_path(tmp_path), "--yes")
     done = subprocess.run(
-        windows.command("probe", "disk", *told, "--budget", "60"),
+        windows.command("probe", "disk", *options, "--budget", "60"),
         cwd=tmp_path,
         env=windows.environment(),
         stdin=subprocess.DEVNULL,
@@ -161,9 +161,9 @@ def test_the_disk_of_a_windows_client_is_read_and_written_and_left_as_it_was(win
     for step in json.loads(report.read_text())["steps"]:
         setting, outcome = step["setting"], step["outcome"]
         measured[setting["pattern"], setting["verb"], setting["cache"]] = outcome
-    for wanted in (("read", "cached"), ("read", "uncached"), ("write", "uncached")):
-        outcome = measured["sequential", *wanted]
-        assert outcome["details"]["direct"] == (wanted != ("read", "cached"))
+    for kind in (("read", "cached"), ("read", "uncached"), ("write", "uncached")):
+        outcome = measured["sequential", *kind]
+        assert outcome["details"]["direct"] == (kind != ("read", "cached"))
         assert outcome["details"]["zones"][0]["bytes_per_second"] > 0
     assert "cannot be used: it takes Linux" in measured["zones", "read", "uncached"]["reason"]
     assert not list(tmp_path.iterdir())

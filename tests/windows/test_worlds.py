@@ -31,7 +31,7 @@ INTERRUPTED_SECONDS, ENDED_SECONDS = 20, 120
 pytestmark = pytest.mark.lab
 
 
-def kept(windows):
+def user_files(windows):
     """Files of runs in the Windows user's own folders."""
     return [str(each) for each in (windows.folder / "prefix/drive_c").rglob("*bottleneck-*")]
 
@@ -49,18 +49,18 @@ def running(windows):
 
 
 @contextmanager
-def by_ssh(windows, made):
+def by_ssh(windows, scene):
     """Option and variables of an agent on the lab's server, where the stand-in for ssh leads."""
-    ssh = made.work / "ssh"
+    ssh = scene.work / "ssh"
     # As ssh does: its last word is for the shell there.
-    ssh.write_text(f'#!/bin/sh\nfor last; do :; done\nexec {made.server.script} sh -c "$last"\n')
+    ssh.write_text(f'#!/bin/sh\nfor last; do :; done\nexec {scene.server.script} sh -c "$last"\n')
     ssh.chmod(0o755)
-    with ssh_exe.planted(windows, ssh, [made.client.script]) as variables:
+    with ssh_exe.planted(windows, ssh, [scene.client.script]) as variables:
         yield ("--agent", "ssh://nas"), variables
 
 
 @contextmanager
-def nobody(windows, made):
+def nobody(windows, scene):
     """Without an agent."""
     yield (), {}
 
@@ -75,30 +75,30 @@ def nobody(windows, made):
 def test_a_windows_client_names_the_planted_cap(windows, name, agent):
     if lacks := lab.missing():
         pytest.skip("NOT TESTED: " + "; ".join(lacks))
-    chosen = truth.WORLDS[name]
-    with lab.world(chosen.plant) as made, agent(windows, made) as (option, variables):
-        file = made.work / "report.json"
+    case = truth.WORLDS[name]
+    with lab.world(case.plant) as scene, agent(windows, scene) as (option, variables):
+        file = scene.work / "report.json"
         command = windows.command(
-            *f"diagnose {made.share.target} --user {made.share.user} --yes --quiet".split(),
+            *f"diagnose {scene.share.target} --user {scene.share.user} --yes --quiet".split(),
             *f"--budget {SECONDS} --json {bed.windows_path(file)}".split(),
             *option,
         )
-        environment = windows.environment(BOTTLENECK_PASSWORD=made.share.password, **variables)
-        done = made.client.run(command, environment=environment, seconds=3 * SECONDS, check=False)
+        environment = windows.environment(BOTTLENECK_PASSWORD=scene.share.password, **variables)
+        done = scene.client.run(command, environment=environment, seconds=3 * SECONDS, check=False)
         assert file.exists(), done
         document = json.loads(file.read_text())
-        left = experiment.left_behind(made)
-    assert not left and not kept(windows)
+        remaining = experiment.left_behind(scene)
+    assert not remaining and not user_files(windows)
     terms = experiment.Terms(agent=agent is by_ssh, beside=False)
-    ran = experiment.judged(chosen, document, terms)
+    ran = experiment.judged(case, document, terms)
     assert {each.grade for each in ran.verdicts} - {judge.NOT_COUNTED} == {judge.RIGHT}, ran
     assert not ran.unlawful
     card = document["hosts"]["client"]["interface"]
-    assert (card["name"], card["address"]) == (link.INTERFACE, made.client_address)
+    assert (card["name"], card["address"]) == (link.INTERFACE, scene.client_address)
     for copy in document["diagnosis"]["copies"]:
         verdict = copy["verdict"]
         if verdict["cause"] == "link-rate":
-            shaped = chosen.plant.payload_bytes_per_second(copy["copy"].partition(".")[0])
+            shaped = case.plant.payload_bytes_per_second(copy["copy"].partition(".")[0])
             assert abs(verdict["ceiling_bytes_per_second"] / shaped - 1) <= LINK_RATIO, copy
 
 
@@ -124,7 +124,7 @@ def test_a_wrong_password_ends_with_77_and_a_closed_port_with_69(windows, samba)
     assert code == 77 and "Traceback" not in output, output
     code, output = ended(windows, "//127.0.0.1:9/share", server.username, PASSWORD)
     assert code == 69 and "Traceback" not in output, output
-    assert not kept(windows)
+    assert not user_files(windows)
 
 
 @contextmanager
@@ -150,7 +150,7 @@ def test_a_host_that_never_answers_ends_with_69(windows, port, said):
     with port() as silent:
         code, output = ended(windows, f"//127.0.0.1:{silent.getsockname()[1]}/share", "a", "p")
     assert code == 69 and said in output and "Traceback" not in output, output
-    assert not kept(windows) and not running(windows)
+    assert not user_files(windows) and not running(windows)
 
 
 @contextmanager
@@ -161,7 +161,7 @@ def under_way(windows, samba, *extra, **variables):
     def files():
         return {each for each in shared.rglob("*") if each.is_file()}
 
-    before = files()
+    files_before = files()
     command = windows.command(
         *f"diagnose {target_of(server)} --user {server.username} --yes --budget 60".split(), *extra
     )
@@ -176,15 +176,15 @@ def under_way(windows, samba, *extra, **variables):
         start_new_session=True,
     )
     deadline = time.monotonic() + SECONDS
-    while not files() - before:
+    while not files() - files_before:
         assert time.monotonic() < deadline and run.poll() is None
         time.sleep(0.05)
     assert running(windows)
     yield run
-    while left := [*running(windows), *files() - before]:
-        assert time.monotonic() < deadline, left
+    while remaining := [*running(windows), *files() - files_before]:
+        assert time.monotonic() < deadline, remaining
         time.sleep(0.05)
-    assert not kept(windows)
+    assert not user_files(windows)
 
 
 def test_a_run_from_windows_that_is_killed_leaves_nothing(windows, samba):
@@ -202,9 +202,9 @@ def test_ctrl_c_of_a_run_from_windows_is_130_and_its_documents_and_leaves_nothin
     documents = ("--json", bed.windows_path(report), "--html", bed.windows_path(page))
     with under_way(windows, samba, *documents) as run:
         run.send_signal(signal.SIGINT)
-        _, told = run.communicate(timeout=INTERRUPTED_SECONDS)
-    complaints = [line for line in told.splitlines() if line.startswith("bottleneck: ")]
-    assert run.returncode == 130, told
+        _, output = run.communicate(timeout=INTERRUPTED_SECONDS)
+    complaints = [line for line in output.splitlines() if line.startswith("bottleneck: ")]
+    assert run.returncode == 130, output
     assert complaints == ["bottleneck: interrupted; both hosts were cleaned up"]
     assert json.loads(report.read_text())["status"] == "interrupted"
     assert "run was interrupted" in page.read_text()
