@@ -36,19 +36,19 @@ def test_a_quick_run_writes_the_documented_cells_and_leaves_nothing(
     left_before = set(MEMORY.glob("bottleneck-bench-*"))
     path, folder = tmp_path / "figures.json", tmp_path / "folder"
     folder.mkdir()
-    more = ("--seconds", "1", "--folder", folder) if program == "disk" else ()
-    done = run(program, "--quick", "--pairs", "2", *more, "--json", path, only, cells)
+    options = ("--seconds", "1", "--folder", folder) if program == "disk" else ()
+    done = run(program, "--quick", "--pairs", "2", *options, "--json", path, only, cells)
     assert done.returncode == 0, done.stderr
     document = json.loads(path.read_text())
-    assert [told["name"] for told in document["cells"]] == cells.split(",")
-    for told in document["cells"]:
-        assert told["name"] in done.stdout
-        assert len(told["ours"]) == len(told["peer"]) == 2
-        assert all(rate > 0 for rate in told["ours"] + told["peer"])
-        pairs = [own / other for own, other in zip(told["ours"], told["peer"], strict=True)]
-        assert told["ratio"] == pytest.approx(statistics.median(pairs))
+    assert [cell["name"] for cell in document["cells"]] == cells.split(",")
+    for cell in document["cells"]:
+        assert cell["name"] in done.stdout
+        assert len(cell["ours"]) == len(cell["peer"]) == 2
+        assert all(rate > 0 for rate in cell["ours"] + cell["peer"])
+        pairs = [ours / other for ours, other in zip(cell["ours"], cell["peer"], strict=True)]
+        assert cell["ratio"] == pytest.approx(statistics.median(pairs))
     if program == "smb":
-        signing = [told["details"]["signing"] for told in document["cells"]]
+        signing = [cell["details"]["signing"] for cell in document["cells"]]
         assert signing == [None, "hmac-sha256"]
         assert len(document["tcp"]["bytes_per_second"]) == 2
     assert list(folder.iterdir()) == []
@@ -84,11 +84,11 @@ def test_a_shaped_link_is_told_and_the_document_on_stdout_is_all_that_is_there()
 def test_the_next_run_removes_what_a_killed_one_left_in_memory(tmp_path: Path) -> None:
     command = [BENCHMARKS / "smb", "--size", "4MiB", "--cells", "2.1.plain.read"]
     environment = {**os.environ, "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
-    before = set(MEMORY.glob("bottleneck-bench-*"))
+    earlier = set(MEMORY.glob("bottleneck-bench-*"))
     program = subprocess.Popen([*command, "--pairs", "1000"], stdout=DEVNULL, env=environment)
     try:
         until = time.monotonic() + 60
-        while not (folders := set(MEMORY.glob("bottleneck-bench-*/served-plain")) - before):
+        while not (folders := set(MEMORY.glob("bottleneck-bench-*/served-plain")) - earlier):
             assert program.poll() is None and time.monotonic() < until
             time.sleep(0.05)
     finally:

@@ -44,17 +44,17 @@ SAMPLES = (Sample(0.0, 0), Sample(0.5, 4_700_000), Last(1.0, 9_400_000))
 MOVED = Transfer(SAMPLES, END, {**END, "cpu_seconds": 0.5}, {"loss_ratio": 0.5}, "bbr", 0.001)
 
 
-def found(moved: Transfer) -> list[str]:
+def violations(transfer: Transfer) -> list[str]:
     shape = tcp_physics.Shape("push", 1, 100_000, 1.5)
-    return list(tcp_physics.impossible(LINK, moved, shape))
+    return list(tcp_physics.impossible(LINK, transfer, shape))
 
 
 def test_what_a_link_carries_is_not_beyond_physics() -> None:
-    assert found(MOVED) == []
+    assert violations(MOVED) == []
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "text"),
     [
         ({"samples": (Sample(0.0, 0), Last(1.0, 10_000_000))}, "of what the link carries"),
         ({"samples": (Sample(0.0, 0), Sample(0.1, 1_200_000), SAMPLES[2])}, "from 0.0000"),
@@ -67,8 +67,8 @@ def test_what_a_link_carries_is_not_beyond_physics() -> None:
         ({"limits": {"unsent_bytes_median": -1}}, "unsent_bytes_median"),
     ],
 )
-def test_each_rule_of_physics_is_seen_to_be_broken(change: dict, told: str) -> None:
-    assert any(told in line for line in found(replace(MOVED, **change)))
+def test_each_rule_of_physics_is_seen_to_be_broken(change: dict, text: str) -> None:
+    assert any(text in line for line in violations(replace(MOVED, **change)))
 
 
 def test_the_same_seed_draws_the_same_runs() -> None:
