@@ -17,7 +17,7 @@ import threading
 
 
 def relay(agent: subprocess.Popen[bytes]) -> None:
-    """What the coordinator asks, unchanged."""
+    """Passes on what the coordinator asks, unchanged."""
     assert agent.stdin is not None
     while chunk := os.read(0, 1 << 16):
         agent.stdin.write(chunk)
@@ -25,7 +25,7 @@ def relay(agent: subprocess.Popen[bytes]) -> None:
     agent.stdin.close()
 
 
-def told(line: bytes, path: str, value: str) -> bytes:
+def altered_reply(line: bytes, path: str, value: str) -> bytes:
     """One reply, or what is told instead."""
     if not line.startswith(b"{"):
         return line
@@ -35,15 +35,15 @@ def told(line: bytes, path: str, value: str) -> bytes:
     if path.endswith("!") and not reply.get("last"):
         return line
     *parents, last = path.rstrip("!").split(".")
-    at = reply
+    place = reply
     for key in parents:
-        at = at.get(key) if isinstance(at, dict) else None
-    if not isinstance(at, dict) or last not in at:
+        place = place.get(key) if isinstance(place, dict) else None
+    if not isinstance(place, dict) or last not in place:
         return line
     if not value:
-        del at[last]
+        del place[last]
         return json.dumps(reply).encode() + b"\n"
-    at[last] = "HERE"
+    place[last] = "HERE"
     # VALUE as it is written: no encoder would write some of them
     return json.dumps(reply).replace('"HERE"', value).encode() + b"\n"
 
@@ -55,9 +55,9 @@ def main() -> None:
     threading.Thread(target=relay, args=(agent,), daemon=True).start()
     assert agent.stdout is not None
     for line in agent.stdout:
-        left = told(line, path, value)
-        while left:
-            left = left[os.write(1, left) :]
+        remaining = altered_reply(line, path, value)
+        while remaining:
+            remaining = remaining[os.write(1, remaining) :]
 
 
 if __name__ == "__main__":

@@ -18,15 +18,15 @@ from bottleneck.target.target import parse
 from probes.core.records import Access, Measured, Outcome
 from tests.run.steps.sessions import order_of, reached
 
-asked = json.loads(sys.stdin.readline())
+request = json.loads(sys.stdin.readline())
 
 
 def watch(event: Event) -> None:
-    if event.sample and event.sample.moved_bytes and asked.get("stop_at") == event.step:
+    if event.sample and event.sample.moved_bytes and request.get("stop_at") == event.step:
         print("in the copy", flush=True)
 
 
-def told(outcome: Outcome) -> dict[str, object]:
+def outcome_facts(outcome: Outcome) -> dict[str, object]:
     if not isinstance(outcome, Measured):
         return {"text": getattr(outcome, "reason", "") or getattr(outcome, "error", "")}
     usages = (outcome.initiator, outcome.responder)
@@ -37,8 +37,8 @@ def told(outcome: Outcome) -> dict[str, object]:
     }
 
 
-options = plan.Options(target=parse(asked["target"]), **asked["options"])
-access = Access(asked.get("user", "bottleneck"), asked["password"])
+options = plan.Options(target=parse(request["target"]), **request["options"])
+access = Access(request.get("user", "bottleneck"), request["password"])
 session = Session(options, access, watch, lambda report: None)
 with ExitStack() as stack:
     reached(session, stack, address=options.target.host)
@@ -46,8 +46,8 @@ with ExitStack() as stack:
     order.disks.hold_sources(stack)
     session.carry_out(order.by_hand[INITIATORS.name](""))
 steps = [
-    {"kind": type(end).__name__, "initiator": step.initiator, **step.setting, **told(end)}
+    {"kind": type(end).__name__, "initiator": step.initiator, **step.setting, **outcome_facts(end)}
     for step, end in session.report().entries
 ]
-left = [line for host in session.world.hosts.values() for line in host.unclosed]
-print(json.dumps({"steps": steps, "notes": session.log.notes, "unclosed": left}), flush=True)
+remaining = [line for host in session.world.hosts.values() for line in host.unclosed]
+print(json.dumps({"steps": steps, "notes": session.log.notes, "unclosed": remaining}), flush=True)
