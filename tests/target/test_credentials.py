@@ -136,12 +136,12 @@ def test_a_password_that_is_no_utf_8_is_refused_without_its_bytes(monkeypatch, w
         monkeypatch.setenv(credentials.DESCRIPTOR_VARIABLE, str(reader))
     with pytest.raises(Refused, match="the password of anna is not UTF-8") as refused:
         credentials.access("anna", None, None, False, typed)
-    told = refused.value.text
-    assert refused.value.kind == "login" and "secret" not in told and "ff" not in told
+    text = refused.value.text
+    assert refused.value.kind == "login" and "secret" not in text and "ff" not in text
 
 
 @pytest.mark.parametrize(
-    ("user", "domain", "more", "account"),
+    ("user", "domain", "line", "account"),
     [
         ("D\\anna", None, "", ("anna", "D")),
         ("D/anna", "d", "", ("anna", "D")),
@@ -151,10 +151,10 @@ def test_a_password_that_is_no_utf_8_is_refused_without_its_bytes(monkeypatch, w
         ("anna@lab.org", None, "realm = LAB", ("anna@lab.org", "")),
     ],
 )
-def test_a_domain_comes_with_the_user_or_beside_him(tmp_path, user, domain, more, account):
-    path = auth_file(tmp_path, f"password = p\n{more}\n")
-    found = credentials.access(user, domain, path, False, None)
-    assert (found.username, found.domain) == account
+def test_a_domain_comes_with_the_user_or_beside_him(tmp_path, user, domain, line, account):
+    path = auth_file(tmp_path, f"password = p\n{line}\n")
+    access = credentials.access(user, domain, path, False, None)
+    assert (access.username, access.domain) == account
 
 
 @pytest.mark.parametrize(("domain", "says"), [("OTHER", "--domain"), (None, "domain =")])
@@ -167,9 +167,9 @@ def test_two_domains_are_refused_before_any_password_is_asked_for(tmp_path, doma
 
 
 def test_the_prompt_is_the_last_way():
-    asked = []
-    credentials.access("anna", None, None, False, lambda text: asked.append(text) or "p")
-    assert asked == ["Password of anna: "]
+    prompts = []
+    credentials.access("anna", None, None, False, lambda text: prompts.append(text) or "p")
+    assert prompts == ["Password of anna: "]
 
 
 @pytest.mark.parametrize(

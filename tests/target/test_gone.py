@@ -1,4 +1,4 @@
-"""What went is refused by one line that names its successor."""
+"""Removed commands and options are refused by one line that names their successor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bottleneck.target.target import SUCCESSORS
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "successor"),
     [
         (["agent", "--listen", "127.0.0.1:0"], "--agent ssh://[user@]host"),
         (["agent", "--idle", "60"], "together with --listen"),
@@ -30,10 +30,10 @@ from bottleneck.target.target import SUCCESSORS
         ),
     ],
 )
-def test_what_went_names_its_successor_in_one_line(typed, told, capsys):
+def test_what_went_names_its_successor_in_one_line(typed, successor, capsys):
     assert run(typed) == exits.USAGE
     said = capsys.readouterr().err
-    assert told in said and said.count("\n") == 1
+    assert successor in said and said.count("\n") == 1
     assert any(each in said for each in SUCCESSORS.values())
 
 
@@ -42,7 +42,7 @@ def test_what_went_is_still_explained_in_a_report_that_has_it(tmp_path, capsys):
     document = json.loads(path.read_text())
     pull = {"copy": "pull.uncached", "dialect": "3.1.1", "end": "folder"}
     document["steps"] = [each for each in document["steps"] if each["setting"] != pull]
-    made = document["steps"][-1]["outcome"]
+    outcome = document["steps"][-1]["outcome"]
     cache = {"side": "server", "requested": "uncached", "proven": False, "files": 3}
     cache |= {"cold_source": "idle-files", "idle_seconds": 4e7, "cached_bytes_per_second": 117e6}
     tcp = {"verb": "push", "streams": 1, "peer": "ttcp://nas", "engine": "ttcp"}
@@ -54,7 +54,7 @@ def test_what_went_is_still_explained_in_a_report_that_has_it(tmp_path, capsys):
         ("disk", disk, {"jobs": [row]}),
     ):
         step = {"stage": stage, "initiator": "client", "setting": setting}
-        document["steps"].append({**step, "outcome": {**made, "details": details}})
+        document["steps"].append({**step, "outcome": {**outcome, "details": details}})
     old = tmp_path / "old.json"
     old.write_text(json.dumps(document))
     assert run(["explain", str(old), "--verbose"]) == exits.INCOMPLETE

@@ -1,4 +1,4 @@
-"""Which spellings name a share, and which are refused with a sentence."""
+"""Spellings that name a share, and those that are refused with a sentence."""
 
 import os
 import subprocess
@@ -112,8 +112,8 @@ def test_what_is_no_share_is_refused_with_the_reason(text, says):
     ],
 )
 def test_a_hint_says_how_a_name_may_be_spelled(text, hint):
-    found = spelling_hint(parse(text))
-    assert hint in found and bool(hint) == bool(found)
+    sentence = spelling_hint(parse(text))
+    assert hint in sentence and bool(hint) == bool(sentence)
 
 
 @pytest.mark.parametrize("text", ["//nas/media", "//nas:1445/media/films", "//[fe80::1]/x"])
@@ -123,9 +123,9 @@ def test_a_target_is_written_as_it_was_read(text):
 
 @pytest.mark.parametrize("text", ["/mnt/media", "/", "./x", "../x/y", ".", "..", "/mnt/a:b@c"])
 def test_what_only_a_path_can_be_is_a_folder_of_this_host(text):
-    found = parse(text)
-    assert found == of_folder(text)
-    assert (found.path, found.name, found.host, found.share) == (text, text, "", "")
+    target = parse(text)
+    assert target == of_folder(text)
+    assert (target.path, target.name, target.host, target.share) == (text, text, "", "")
 
 
 @pytest.mark.parametrize("text", ["media", "nas/media", "mine@home", "a:b@c"])
@@ -251,7 +251,7 @@ def test_a_peer_is_understood_and_named_again(text, peer):
     ],
 )
 def test_any_other_peer_is_refused_with_a_sentence(text):
-    with pytest.raises(Refused) as told:
+    with pytest.raises(Refused) as refused:
         parse_peer(text)
-    assert told.value.kind == "usage"
-    assert "--tcp-peer" in told.value.text
+    assert refused.value.kind == "usage"
+    assert "--tcp-peer" in refused.value.text
