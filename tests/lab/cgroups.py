@@ -19,9 +19,9 @@ THROTTLES = {
 }
 """The root group's own throttle: it is the only one that write-back obeys as well."""
 MEMORY = ROOT / "memory"
-"""Of hosts whose memory is planted alone: the others share the machine's."""
+"""Groups of hosts whose memory is planted alone: the others share the machine's."""
 BDI = Path("/sys/class/bdi")
-"""How much of a device's data may be dirty (Documentation/ABI/testing/sysfs-class-bdi)."""
+"""Limits of a device's dirty data (Documentation/ABI/testing/sysfs-class-bdi)."""
 
 
 @contextlib.contextmanager

@@ -49,7 +49,7 @@ MTU_BYTES = 65_521
 HEADER_BYTES = 14
 FRAME_BYTES = MTU_BYTES + HEADER_BYTES
 QUEUED_PACKETS = 10_000
-"""Of a device, for the time that its forwarder does not run."""
+"""Length of a device's queue, for the time that its forwarder does not run."""
 TCP_WINDOW_BYTES = 64 << 20
 TUN = Path("/dev/net/tun")
 OWN_NAMESPACE = Path("/proc/thread-self/ns/net")
@@ -79,21 +79,21 @@ class DelayedPath:
     client: End
     server: End
     round_trip_seconds: float
-    """What the path itself takes, without the hosts."""
+    """Seconds of the path itself, without the hosts."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """What one direction does to every packet."""
+    """Treatment of every packet of one direction."""
 
     seconds: float
     bytes_per_second: float | None = None
-    """Of frames, their header of 14 bytes included; None: no rate is planted."""
+    """Rate of frames, their header of 14 bytes included; None: no rate is planted."""
     loss_ratio: float = 0.0
     queue_bytes: int | None = None
-    """Of frames that wait for the rate; None: no end."""
+    """Bytes of frames that wait for the rate; None: no end."""
     largest_bytes: int | None = None
-    """Of an IP packet that passes; None: all do."""
+    """Length of an IP packet that passes; None: all do."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -102,7 +102,7 @@ class Line:
 
 
 def missing() -> list[str]:
-    """What this machine lacks for it, a line each; empty: a path can be made."""
+    """Returns what this machine lacks for it, a line each; empty: a path can be made."""
     if os.geteuid() != 0:
         return ["needs root (network namespaces, TUN)"]
     return [] if TUN.exists() else [f"needs {TUN}"]
@@ -161,22 +161,22 @@ def _carrying(devices: tuple[int, int], line: Line, back: Line) -> Iterator[None
 
 @contextmanager
 def _inside(namespace: Path) -> Iterator[None]:
-    before, inner = (os.open(each, os.O_RDONLY) for each in (OWN_NAMESPACE, namespace))
+    outer, inner = (os.open(each, os.O_RDONLY) for each in (OWN_NAMESPACE, namespace))
     try:
         _enter(inner)
         try:
             yield
         finally:
-            _enter(before)
+            _enter(outer)
     finally:
-        os.close(before)
+        os.close(outer)
         os.close(inner)
 
 
 def _end(stack: ExitStack, address: str, mtu_bytes: int) -> tuple[End, int]:
     """A namespace with one device, and the descriptor that its packets come from and go to."""
-    before = os.open(OWN_NAMESPACE, os.O_RDONLY)
-    stack.callback(os.close, before)
+    outer = os.open(OWN_NAMESPACE, os.O_RDONLY)
+    stack.callback(os.close, outer)
     if _libc.unshare(_CLONE_NEWNET):
         raise OSError(ctypes.get_errno(), "unshare")
     try:
@@ -184,7 +184,7 @@ def _end(stack: ExitStack, address: str, mtu_bytes: int) -> tuple[End, int]:
         stack.callback(os.close, namespace)
         return End(address, namespace), _device(stack, DEVICE, address, mtu_bytes)
     finally:
-        _enter(before)
+        _enter(outer)
 
 
 def _device(
@@ -203,8 +203,8 @@ def _device(
         subprocess.run(command.split(), check=True, capture_output=True)
     for window in ("tcp_rmem", "tcp_wmem"):
         setting = Path("/proc/sys/net/ipv4", window)
-        least, usual, _ = setting.read_text().split()
-        setting.write_text(f"{least} {usual} {TCP_WINDOW_BYTES}")
+        lowest, usual, _ = setting.read_text().split()
+        setting.write_text(f"{lowest} {usual} {TCP_WINDOW_BYTES}")
     return device
 
 
@@ -214,7 +214,7 @@ def _enter(namespace_fd: int) -> None:
 
 
 @contextmanager
-def _forwarding(taken: int, given: int, line: Line) -> Iterator[None]:
+def _forwarding(taken: int, target: int, line: Line) -> Iterator[None]:
     parent = os.getpid()
     child = os.fork()
     if not child:
@@ -222,7 +222,7 @@ def _forwarding(taken: int, given: int, line: Line) -> Iterator[None]:
             end_with_parent(parent)
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
-            forward(taken, given, line)
+            forward(taken, target, line)
         finally:
             os._exit(1)
     try:
@@ -232,7 +232,7 @@ def _forwarding(taken: int, given: int, line: Line) -> Iterator[None]:
         os.waitpid(child, 0)
 
 
-def forward(taken: int, given: int, line: Line) -> None:
+def forward(taken: int, target: int, line: Line) -> None:
     """Gives every packet from taken to given when its time has come, and drops what is to go."""
     waiting: deque[tuple[float, bytes]] = deque()
     chance = random.Random(line.seed)
@@ -243,7 +243,7 @@ def forward(taken: int, given: int, line: Line) -> None:
     while True:
         now = time.monotonic()
         while waiting and waiting[0][0] <= now:
-            os.write(given, waiting.popleft()[1])
+            os.write(target, waiting.popleft()[1])
         try:
             packet = os.read(taken, FRAME_BYTES)
         except BlockingIOError:

@@ -41,7 +41,7 @@ PATIENCE_SECONDS = 10.0
 
 
 def missing() -> list[str]:
-    """What this machine lacks for it, a line each; empty: a disc can be made."""
+    """Returns what this machine lacks for it, a line each; empty: a disc can be made."""
     if os.geteuid() != 0:
         return ["needs root (FUSE, loop devices)"]
     lacks = [f"needs {path}" for path in NEEDED if not path.exists()]
@@ -132,12 +132,12 @@ def sweep() -> None:
 
 
 def _mounts() -> list[tuple[str, str]]:
-    """Where something is mounted, and from what, by proc_pid_mountinfo(5)."""
-    found = []
+    """Returns each mount's place and source, by proc_pid_mountinfo(5)."""
+    mounts = []
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        before, _, after = line.partition(" - ")
-        found.append((before.split()[4], after.split()[1]))
-    return found
+        head, _, tail = line.partition(" - ")
+        mounts.append((head.split()[4], tail.split()[1]))
+    return mounts
 
 
 def _try(*command: str | Path) -> None:

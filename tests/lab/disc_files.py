@@ -1,4 +1,4 @@
-"""What lies on a planted disc before it spins: an ext4, filled or fragmented on purpose."""
+"""Files on a planted disc before it spins: an ext4, filled or fragmented on purpose."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pathlib import Path
 from cgroups import call
 
 PLANTED = "planted-"
-"""What the name of each planted file begins with, to tell it from one that was left behind."""
+"""Beginning of each planted file's name, to tell it from one that was left behind."""
 FRAGMENTED = f"{PLANTED}film.bin"
 FRAGMENTS, FRAGMENT_BYTES, GAP_BYTES = 500, 128 << 10, 1 << 20
 """The gaps are longer than what the heads pass in the time of a seek: each one costs one."""
 FILLERS_BYTES = (64 << 20, 1 << 20, 4 << 10)
-"""Of what takes the room: large ones, and small ones for what is left."""
+"""Sizes of what takes the room: large ones, and small ones for what is left."""
 COLLAPSE_RANGE = 0x08  # linux/falloc.h
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -91,8 +91,8 @@ def _allocated(file: Path, size_bytes: int) -> bool:
 def _fragmented(file: Path) -> None:
     """A file in one piece, cut: what lay between its fragments is taken out of it."""
     with file.open("wb") as film:
-        whole = FRAGMENTS * (FRAGMENT_BYTES + GAP_BYTES)
-        os.posix_fallocate(film.fileno(), 0, whole)
+        size = FRAGMENTS * (FRAGMENT_BYTES + GAP_BYTES)
+        os.posix_fallocate(film.fileno(), 0, size)
         for index in range(1, FRAGMENTS + 1):
             place, cut = index * FRAGMENT_BYTES, GAP_BYTES
             if index == FRAGMENTS:  # a range at the end is not collapsed
@@ -104,13 +104,13 @@ def _fragmented(file: Path) -> None:
 
 
 def extents(file: Path) -> list[tuple[int, int]]:
-    """Where a file's pieces begin and end on its device, in bytes, as filefrag(8) tells."""
-    found = []
+    """Returns begin and end of a file's pieces on its device, in bytes, as filefrag(8) tells."""
+    pieces = []
     for line in call("filefrag", "-v", "-b1", file).splitlines():
         words = line.replace(":", " ").replace("..", " ").split()
         if words and words[0].isdigit():
-            found.append((int(words[3]), int(words[4]) + 1))
-    return found
+            pieces.append((int(words[3]), int(words[4]) + 1))
+    return pieces
 
 
 def filled(filesystem: str, full_ratio: float, content: Path, work: Path) -> None:
@@ -121,10 +121,10 @@ def filled(filesystem: str, full_ratio: float, content: Path, work: Path) -> Non
     point.mkdir()
     call("mount", "-o", "loop", content, point)
     try:
-        told = os.statvfs(point)
-        left = told.f_bfree - round((1 - full_ratio) * told.f_blocks)
+        facts = os.statvfs(point)
+        blocks = facts.f_bfree - round((1 - full_ratio) * facts.f_blocks)
         with (point / f"{PLANTED}full").open("wb") as file:
-            if left > 0:
-                os.posix_fallocate(file.fileno(), 0, left * told.f_frsize)
+            if blocks > 0:
+                os.posix_fallocate(file.fileno(), 0, blocks * facts.f_frsize)
     finally:
         call("umount", point)

@@ -16,7 +16,7 @@ WINDOW_SECONDS = 1.0
 KERNEL_THREAD = 0x00200000
 """PF_KTHREAD (include/linux/sched.h): its work is done for the lab as well, and not counted."""
 TOO_MUCH_CORES = 0.3
-"""Of the two cores of the lab: beyond it a verdict may be true of the neighbour, not the plant."""
+"""Share of the lab's two cores: beyond it a verdict may be true of the neighbour, not the plant."""
 
 
 @dataclass
@@ -49,11 +49,11 @@ def watching(groups: Sequence[str]) -> Iterator[Foreign]:
 
 
 def _watch(groups: Sequence[str], foreign: Foreign, stop: threading.Event) -> None:
-    before = _read(groups)
+    earlier = _read(groups)
     while not stop.wait(WINDOW_SECONDS):
-        after = _read(groups)
-        foreign.windows_cores.append(foreign_cores(before, after))
-        before = after
+        later = _read(groups)
+        foreign.windows_cores.append(foreign_cores(earlier, later))
+        earlier = later
 
 
 @dataclass(frozen=True)
@@ -65,14 +65,14 @@ class Moment:
     kernel_seconds: dict[int, float]
 
 
-def foreign_cores(before: Moment, after: Moment) -> float:
+def foreign_cores(earlier: Moment, later: Moment) -> float:
     """CPU time of other processes between two moments, in cores; ended threads left out."""
     kernel = sum(
-        seconds - before.kernel_seconds.get(pid, 0.0)
-        for pid, seconds in after.kernel_seconds.items()
+        seconds - earlier.kernel_seconds.get(pid, 0.0)
+        for pid, seconds in later.kernel_seconds.items()
     )
-    others = after.others_seconds - before.others_seconds - kernel
-    return max(0.0, others) / (after.clock_seconds - before.clock_seconds)
+    others = later.others_seconds - earlier.others_seconds - kernel
+    return max(0.0, others) / (later.clock_seconds - earlier.clock_seconds)
 
 
 def _read(groups: Sequence[str]) -> Moment:
@@ -87,14 +87,14 @@ def _usage_seconds(folder: Path) -> float:
 
 def _kernel_threads() -> dict[int, float]:
     tick = 1 / os.sysconf("SC_CLK_TCK")
-    found = {}
+    seconds = {}
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
             with contextlib.suppress(OSError):  # it ended meanwhile
                 ticks = kernel_ticks((process / "stat").read_text())
                 if ticks is not None:
-                    found[int(process.name)] = ticks * tick
-    return found
+                    seconds[int(process.name)] = ticks * tick
+    return seconds
 
 
 def kernel_ticks(stat: str) -> int | None:

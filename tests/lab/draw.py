@@ -26,8 +26,7 @@ class Dice:
         value = math.exp(self.random.uniform(math.log(low), math.log(high)))
         return float(f"{value:.{digits}g}")
 
-    def whole(self, low: float, high: float) -> int:
-        """The same, as a whole number."""
+    def count(self, low: float, high: float) -> int:
         return round(self.log(low, high))
 
     def side(self) -> str:
@@ -35,12 +34,12 @@ class Dice:
 
 
 Lines = tuple[str, str]
-"""What follows `plant` and `true` in a world."""
+"""Words behind `plant` and `true` in a world."""
 
 
 def _socket(dice: Dice, kernel: str, low: int, high: int) -> Lines:
     """A buffer of one host that is too small for the round trip: rmem or wmem."""
-    side, kib = dice.side(), dice.whole(low, high)
+    side, kib = dice.side(), dice.count(low, high)
     receives = kernel == "rmem"
     plant = f"sends=100M {WAN} queue=250k rtt={dice.log(0.012, 0.04)}"
     first = kib << 9 if receives else 16384
@@ -63,14 +62,14 @@ def _disk(dice: Dice) -> Lines:
 
 def _disk_behind_link(dice: Dice) -> Lines:
     """The link is the cap, or the disk, with a good distance between them."""
-    mbits = dice.whole(80, 500)
+    mbits = dice.count(80, 500)
     over = dice.random.choice((0.25, 0.4, 2.5))
     true = "all=link" if over > 1 else "pull.uncached=disk/server/read else=link"
     return f"sends={mbits}M server.reads={mbits / 8 * over:.1f}M", true
 
 
 def _busy(dice: Dice) -> Lines:
-    mbits, side = dice.whole(60, 1000), dice.side()
+    mbits, side = dice.count(60, 1000), dice.side()
     touched = "pulls" if side == "server" else "pushes"
     others = round(mbits * dice.random.uniform(0.45, 0.8))
     return f"sends={mbits}M {side}.foreign={others}M", f"{touched}=busy-link else=link|cores"
@@ -79,7 +78,7 @@ def _busy(dice: Dice) -> Lines:
 def _streams(dice: Dice) -> Lines:
     side = dice.side()
     touched = "pulls" if side == "server" else "pushes"
-    plant = f"sends={dice.whole(100, 600)}M {side}.foreign_streams={dice.random.randint(2, 5)}"
+    plant = f"sends={dice.count(100, 600)}M {side}.foreign_streams={dice.random.randint(2, 5)}"
     return plant, f"{touched}=busy-link else=link|busy-link"
 
 
@@ -95,24 +94,24 @@ def _neighbour(dice: Dice) -> Lines:
 
 
 KINDS: dict[str, Callable[[Dice], Lines]] = {
-    "link": lambda dice: (f"sends={dice.whole(8, 900)}M", "all=link"),
+    "link": lambda dice: (f"sends={dice.count(8, 900)}M", "all=link"),
     "one-way": lambda dice: (
-        f"client.sends=1000M server.sends={dice.whole(20, 400)}M",
+        f"client.sends=1000M server.sends={dice.count(20, 400)}M",
         "pulls=link else=gigabit",
     ),
     "far": lambda dice: (
-        f"sends={dice.whole(80, 500)}M {WAN} queue=2M rtt={dice.log(0.03, 0.09)}",
+        f"sends={dice.count(80, 500)}M {WAN} queue=2M rtt={dice.log(0.03, 0.09)}",
         "all=link|network/path/delay",
     ),
     "small-queue": lambda dice: (
-        f"sends={dice.whole(150, 400)}M {WAN} rtt={dice.log(0.006, 0.012)} "
-        f"queue={dice.whole(18, 32)}k",
+        f"sends={dice.count(150, 400)}M {WAN} rtt={dice.log(0.006, 0.012)} "
+        f"queue={dice.count(18, 32)}k",
         "all=network/path/loss|link",
     ),
     "disk": _disk,
     "disk-and-link": _disk_behind_link,
     "disc": lambda dice: (
-        f"sends=1000M server.disc={dice.whole(50, 90)}M:30M",
+        f"sends=1000M server.disc={dice.count(50, 90)}M:30M",
         "pull.uncached=disk/server/read pushes=disk/server/write else=gigabit",
     ),
     "sync": lambda dice: (
@@ -121,7 +120,7 @@ KINDS: dict[str, Callable[[Dice], Lines]] = {
         "pull.uncached=disk/server/read pushes=disk/server/sync else=gigabit",
     ),
     "late-reader": lambda dice: (
-        f"sends=1000M server.disc=60M:30M server.reader=yes late={dice.whole(8, 14)}",
+        f"sends=1000M server.disc=60M:30M server.reader=yes late={dice.count(8, 14)}",
         "pushes=disk/server/write,contention pull.uncached=disk/server/read,contention "
         "else=gigabit",
     ),
@@ -137,17 +136,17 @@ KINDS: dict[str, Callable[[Dice], Lines]] = {
         "all=network/path/loss",
     ),
     "hole": lambda dice: (
-        f"wan rtt=0.005 largest={dice.whole(1250, 1400)}",
+        f"wan rtt=0.005 largest={dice.count(1250, 1400)}",
         "all=network/path/mtu",
     ),
     "busy": _busy,
     "streams": _streams,
     "late-busy": lambda dice: (
-        f"sends=200M server.foreign={dice.whole(90, 160)}M late={dice.whole(8, 14)}",
+        f"sends=200M server.foreign={dice.count(90, 160)}M late={dice.count(8, 14)}",
         "pulls=busy-link|link else=link",
     ),
     "falling": lambda dice: (
-        f"sends=1000M falls={dice.whole(60, 250)}M late={dice.whole(8, 12)}",
+        f"sends=1000M falls={dice.count(60, 250)}M late={dice.count(8, 12)}",
         "all=gigabit",
     ),
     "quota": _quota,
@@ -161,21 +160,21 @@ NOT_LIFTED = ("hole", "late-reader", "late-busy", "falling", "disk-and-link", "n
 
 
 def lift(kind: str, plant: str) -> str:
-    """What takes a drawn cap away and leaves the rest of its world; empty: it is not lifted."""
+    """Returns what takes a drawn cap away and leaves the rest of its world; empty: not lifted."""
     words, _, samba = plant.partition("smb: ")
-    gone = []
+    lifted = []
     for word in words.split():
         key = word.partition("=")[0]
         side, _, cap = key.rpartition(".")
         if cap in ("rmem", "wmem"):
             key = f"{side}.sysctls"
         if cap in (*LIFTED, "rmem", "wmem"):
-            gone.append(f"{key}=none")
+            lifted.append(f"{key}=none")
     if kind == "sync":
-        gone.append("frees=push.cached,push.uncached")
+        lifted.append("frees=push.cached,push.uncached")
     if samba:
-        gone.append("smb: none")
-    return "" if kind in NOT_LIFTED else " ".join(gone)
+        lifted.append("smb: none")
+    return "" if kind in NOT_LIFTED else " ".join(lifted)
 
 
 def drawn(count: int, seed: str) -> tuple[LabWorld, ...]:
@@ -184,11 +183,11 @@ def drawn(count: int, seed: str) -> tuple[LabWorld, ...]:
     kinds: list[str] = []
     while len(kinds) < count:
         kinds += order.sample(sorted(KINDS), len(KINDS))
-    told = []
+    text = []
     for index, kind in enumerate(kinds[:count]):
         plant, true = KINDS[kind](Dice(f"{seed} {index}"))
-        told.append(
+        text.append(
             f"{seed}-{index:02}-{kind}: {plant or 'nothing'}\n  plant {plant}\n  true {true}\n"
         )
-        told += [f"  lift {gone}\n"] if (gone := lift(kind, plant)) else []
-    return parsed("".join(told))
+        text += [f"  lift {lifted}\n"] if (lifted := lift(kind, plant)) else []
+    return parsed("".join(text))

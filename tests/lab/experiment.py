@@ -26,7 +26,7 @@ from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.report.report import ReportError, from_json, load, to_json
 
 AS_USER = f" setpriv --reuid={USER} --regid={pwd.getpwnam(USER).pw_gid} --clear-groups --"
-"""As whom smbd serves the share."""
+"""Command before smbd, which serves the share as this user."""
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -41,10 +41,10 @@ class Terms:
     beside: bool = True
     """Whether iperf3 is run too."""
     reports: Path | None = None
-    """Where each report is kept."""
+    """Folder for each report."""
 
-    def budget_of(self, chosen: LabWorld) -> int:
-        return max(self.budget_seconds, chosen.least_budget_seconds)
+    def budget_of(self, case: LabWorld) -> int:
+        return max(self.budget_seconds, case.least_budget_seconds)
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Ran:
     exit_code: int | None = None
     """None: it did not end in time, or was made before."""
     elapsed_seconds: float = 0.0
-    """Of the whole command, its start included; of a saved report, its own."""
+    """Seconds of the whole command, its start included; of a saved report, its own."""
     allowed_seconds: float = 60
     iperf3_bytes_per_second: dict[str, float] = field(default_factory=dict)
     """By verb; empty where it was not run."""
@@ -71,7 +71,7 @@ class Ran:
     disturbed: bool = False
     """Whether that was enough to be a true cap by itself."""
     unlawful: tuple[str, ...] = ()
-    """Where the diagnosis says what its own report refutes (law.py)."""
+    """Sentences of the diagnosis that its own report refutes (law.py)."""
     message: str = ""
     """The end of stderr where the run broke."""
 
@@ -91,82 +91,82 @@ class Ran:
         return tuple(row for row in self.verdicts if row.grade != NOT_COUNTED)
 
 
-def undisturbed(chosen: LabWorld, attempts: int, run: Callable[[LabWorld], Ran]) -> Ran:
+def undisturbed(case: LabWorld, attempts: int, run: Callable[[LabWorld], Ran]) -> Ran:
     """The experiment, again where somebody else on the machine spoilt it; the last one counts.
 
     Only a disturbance that was measured apart from the product is a reason to repeat.
     """
     for _ in range(attempts - 1):
-        ran = run(chosen)
+        ran = run(case)
         if ran.clean or not ran.disturbed:
             return ran
         show(ran)
         print("  not counted: the lab was not alone on this machine; once more", flush=True)
-    return run(chosen)
+    return run(case)
 
 
-def experiment(chosen: LabWorld, terms: Terms) -> Ran:
+def experiment(case: LabWorld, terms: Terms) -> Ran:
     """Build the world, run the product in it, judge its report."""
-    budget_seconds = terms.budget_of(chosen)
-    with world(chosen.plant) as lab:
+    budget_seconds = terms.budget_of(case)
+    with world(case.plant) as lab:
         verbs = ("push", "pull") if terms.beside else ()
         references = {verb: iperf3(lab, verb, 3) for verb in verbs}
         file = lab.work / "report.json"
         with watching(lab.groups) as foreign:
-            told = ["diagnose", *size_options(chosen)]
+            words = ["diagnose", *size_options(case)]
             code, elapsed, message = product(
-                lab, told, file, budget_seconds, agent=terms.agent, ordinary=terms.ordinary
+                lab, words, file, budget_seconds, agent=terms.agent, ordinary=terms.ordinary
             )
         text = file.read_text() if file.exists() else ""
-        left = tuple(left_behind(lab))
+        remaining = tuple(left_behind(lab))
     if terms.reports is not None and text:
         terms.reports.mkdir(parents=True, exist_ok=True)
-        (terms.reports / f"{chosen.name}.json").write_text(text)
+        (terms.reports / f"{case.name}.json").write_text(text)
     return judged(
-        chosen,
+        case,
         json.loads(text) if text else None,
         terms,
         exit_code=code,
         elapsed_seconds=elapsed,
         iperf3_bytes_per_second=references,
-        left_behind=left,
+        left_behind=remaining,
         foreign_peak_cores=foreign.peak_cores,
         disturbed=foreign.disturbed,
         message=message,
     )
 
 
-def judged(chosen: LabWorld, report: dict[str, Any] | None, terms: Terms, **keywords: Any) -> Ran:
-    """What a report says of a world, and what else was seen of its run."""
+def judged(case: LabWorld, report: dict[str, Any] | None, terms: Terms, **keywords: Any) -> Ran:
+    """Returns what a report says of a world, and what else was seen of its run."""
     references = keywords.get("iperf3_bytes_per_second", {})
-    found = from_json(report) if report else None
+    parsed = from_json(report) if report else None
     return Ran(
-        world=chosen.name,
-        planted=chosen.planted,
-        clear=chosen.clear,
-        allowed_seconds=terms.budget_of(chosen),
-        verdicts=tuple(verdicts(chosen, report, agent=terms.agent)) if report else (),
-        rates=tuple(rates(chosen, report, references)) if report else (),
+        world=case.name,
+        planted=case.planted,
+        clear=case.clear,
+        allowed_seconds=terms.budget_of(case),
+        verdicts=tuple(verdicts(case, report, agent=terms.agent)) if report else (),
+        rates=tuple(rates(case, report, references)) if report else (),
         headline=report["diagnosis"]["headline"] if report else None,
-        unlawful=broken(found, diagnose(found)) if found else (),
+        unlawful=broken(parsed, diagnose(parsed)) if parsed else (),
         **keywords,
     )
 
 
 def judged_again(folder: Path, worlds: Sequence[LabWorld], terms: Terms) -> Iterator[Ran]:
-    """What each world's saved report (WORLD.json) says with today's analysis: no measuring.
+    """Yields what each world's saved report (WORLD.json) says with today's analysis: no measuring.
 
     A world without one is left out; a file that is no report counts as a run that broke.
     """
-    for chosen in worlds:
-        file = folder / f"{chosen.name}.json"
+    for case in worlds:
+        file = folder / f"{case.name}.json"
         if file.exists():
             try:
-                told = diagnosed(file)
+                document = diagnosed(file)
             except ReportError as error:
-                yield judged(chosen, None, terms, message=str(error))
+                yield judged(case, None, terms, message=str(error))
             else:
-                yield judged(chosen, told, terms, elapsed_seconds=told["elapsed_seconds"])
+                yield judged(case, document, terms, elapsed_seconds=document["elapsed_seconds"])
 
 
 def diagnosed(file: Path) -> dict[str, Any]:
@@ -175,14 +175,14 @@ def diagnosed(file: Path) -> dict[str, Any]:
     return to_json(report, diagnose(report))
 
 
-def size_options(chosen: LabWorld) -> list[str]:
-    size = [] if chosen.size_bytes is None else ["--size", str(chosen.size_bytes)]
-    return size + ([] if chosen.file is None else ["--file", chosen.file])
+def size_options(case: LabWorld) -> list[str]:
+    size = [] if case.size_bytes is None else ["--size", str(case.size_bytes)]
+    return size + ([] if case.file is None else ["--file", case.file])
 
 
 def product(
     lab: World,
-    told: Sequence[str],
+    words: Sequence[str],
     file: Path,
     budget_seconds: int,
     *,
@@ -191,10 +191,10 @@ def product(
 ) -> tuple[int | None, float, str]:
     """Run the product on the client, as a user does: exit code, seconds, the end of stderr.
 
-    told: the command, and options of its own; file: where its report goes.
+    words: the command, and options of its own; file: where its report goes.
     """
     command: list[str | Path] = [lab.client.script, sys.executable, "-m", "bottleneck"]
-    command += [*told, lab.share.target, "--user", lab.share.user]
+    command += [*words, lab.share.target, "--user", lab.share.user]
     there = f"exec:{lab.server.script}{AS_USER if ordinary else ''}"
     command += ["--agent", there if agent else "none"]
     command += ["--server-folder", lab.server.folder / SHARE] if ordinary else []
@@ -220,23 +220,23 @@ def product(
 
 def left_behind(lab: World) -> list[str]:
     """Files of a run that are still on either host."""
-    left = []
+    remaining = []
     for host in (lab.client, lab.server):
         search: list[str | Path] = ["find", host.folder, "-mindepth", "1", "("]
         search += ["-name", "bottleneck*", "-o", "-type", "f", ")"]
         search += ["-not", "-name", f"{PLANTED}*", "-print"]
         outcome = host.run(search)
-        left += [f"{host.name}: {line}" for line in outcome.stdout.splitlines()]
-    return left
+        remaining += [f"{host.name}: {line}" for line in outcome.stdout.splitlines()]
+    return remaining
 
 
 def show(ran: Ran) -> None:
     """One world's rows: planted, found, and how the rates compare."""
     late = " LATE" if ran.elapsed_seconds > ran.allowed_seconds else ""
     print(f"\n{ran.world}: {ran.planted}")
-    alone = f"others took up to {ran.foreign_peak_cores:.2f} cores"
-    alone += f" (DISTURBED: more than {TOO_MUCH_CORES})" if ran.disturbed else ""
-    print(f"  {ran.elapsed_seconds:.1f} s{late}, exit {ran.exit_code}, {alone}")
+    others = f"others took up to {ran.foreign_peak_cores:.2f} cores"
+    others += f" (DISTURBED: more than {TOO_MUCH_CORES})" if ran.disturbed else ""
+    print(f"  {ran.elapsed_seconds:.1f} s{late}, exit {ran.exit_code}, {others}")
     for row in ran.verdicts:
         rate = "" if row.bytes_per_second is None else f"{row.bytes_per_second / MB:8.2f} MB/s"
         doubt = "" if row.confidence is None else f"{row.confidence:.2f}"

@@ -47,14 +47,14 @@ DISCS = (
 class Figure:
     what: str
     planted: float
-    found: float | None
+    value: float | None
     tolerance: float
 
     @property
     def right(self) -> bool:
         return (
-            self.found is not None
-            and abs(self.found - self.planted) <= self.tolerance * self.planted
+            self.value is not None
+            and abs(self.value - self.planted) <= self.tolerance * self.planted
         )
 
 
@@ -63,25 +63,25 @@ def figures(planted: Disc, report: dict[str, Any]) -> list[Figure]:
     (step,) = (each for each in report["steps"] if each["setting"].get("pattern") == "zones")
     details = step["outcome"].get("details", {})
     compared = [each for each in report["diagnosis"]["comparisons"] if each["about"] == "zones"]
-    told = details.get("zones") or []
-    found = []
+    zones = details.get("zones") or []
+    checks = []
     for number in range(ZONES):
         rate = planted.bytes_per_second((number + 0.5) / ZONES)
-        seen = told[number]["bytes_per_second"] if len(told) == ZONES else None
-        found.append(Figure(f"zone {number + 1}, bytes_per_second", rate, seen, RATE_TOLERANCE))
+        actual = zones[number]["bytes_per_second"] if len(zones) == ZONES else None
+        checks.append(Figure(f"zone {number + 1}, bytes_per_second", rate, actual, RATE_TOLERANCE))
     ratio = planted.outer_bytes_per_second / planted.inner_bytes_per_second
-    seen = compared[0].get("ratio") if compared else None
-    found.append(Figure("outer over inner", ratio, seen, RATE_TOLERANCE))
+    actual = compared[0].get("ratio") if compared else None
+    checks.append(Figure("outer over inner", ratio, actual, RATE_TOLERANCE))
     seek = details.get("seek_seconds")
-    found.append(Figure("seek_seconds", planted.seek_seconds, seek, SEEK_TOLERANCE))
+    checks.append(Figure("seek_seconds", planted.seek_seconds, seek, SEEK_TOLERANCE))
     weak = planted.weak
     for number in range(ZONES):
         due = weak is not None and weak.from_ratio <= (number + 0.5) / ZONES < weak.to_ratio
         rows = compared[0]["rows"] if compared else []
-        named = len(rows) == ZONES and rows[number].get("standing") == "weak"
-        if due or named:
-            found.append(Figure(f"zone {number + 1} is weak", float(due), float(named), 0.0))
-    return found
+        is_weak = len(rows) == ZONES and rows[number].get("standing") == "weak"
+        if due or is_weak:
+            checks.append(Figure(f"zone {number + 1} is weak", float(due), float(is_weak), 0.0))
+    return checks
 
 
 def probe(*words: str, quick: bool = False) -> dict[str, Any]:
@@ -122,32 +122,32 @@ def by_files(filesystem: str, full: float, verb: str, planted: Disc) -> list[Fig
         call("mount", device, folder)
         try:
             Path(folder).chmod(0o777)
-            before = sorted(os.listdir(folder))
+            names = sorted(os.listdir(folder))
             report = probe("--access", verb, "--folder", folder)
-            left = len(os.listdir(folder)) - len(before)
+            remaining = len(os.listdir(folder)) - len(names)
         finally:
             call("umount", folder)
-    found = [Figure("files that are left", 0.0, float(left), 0.0)]
+    checks = [Figure("files that are left", 0.0, float(remaining), 0.0)]
     (step,) = (each for each in report["steps"] if each["setting"].get("pattern") == "zones")
     rows = step["outcome"]["details"]["zones"]
-    found.append(Figure("zones that were reached", ZONES, len(rows), 0.34))
+    checks.append(Figure("zones that were reached", ZONES, len(rows), 0.34))
     for each in rows:
         centre = (each["from_ratio"] + each["to_ratio"]) / 2
         due, rate = planted.bytes_per_second(centre), each["bytes_per_second"]
-        found.append(Figure(f"{verb} at {centre:.0%}", due, rate, RATE_TOLERANCE))
+        checks.append(Figure(f"{verb} at {centre:.0%}", due, rate, RATE_TOLERANCE))
     (compared,) = (e for e in report["diagnosis"]["comparisons"] if e["about"] == "zones")
     flat = planted.outer_bytes_per_second == planted.inner_bytes_per_second
     said = "one rate everywhere" in compared["sentence"]
-    return [*found, Figure("said: one rate everywhere", float(flat), float(said), 0.0)]
+    return [*checks, Figure("said: one rate everywhere", float(flat), float(said), 0.0)]
 
 
-def show(planted: object, found: list[Figure]) -> None:
+def show(planted: object, checks: list[Figure]) -> None:
     print(f"\n{planted}")
-    for each in found:
-        seen = "not found" if each.found is None else f"{each.found:14.5g}"
-        off = "" if each.found is None or not each.planted else f"{each.found / each.planted:8.3f}"
+    for each in checks:
+        text = "not found" if each.value is None else f"{each.value:14.5g}"
+        off = "" if each.value is None or not each.planted else f"{each.value / each.planted:8.3f}"
         word = "right" if each.right else f"WRONG: more than {each.tolerance:.0%} off"
-        print(f"  {each.what:24} {each.planted:14.5g} {seen:>14} {off:>8}  {word}")
+        print(f"  {each.what:24} {each.planted:14.5g} {text:>14} {off:>8}  {word}")
     sys.stdout.flush()
 
 
@@ -169,14 +169,14 @@ def main() -> int:
             if isinstance(each, Disc):
                 with disc(each) as device:
                     report = probe("--device", str(device), quick=options.quick)
-                found = figures(each, report)
+                checks = figures(each, report)
             else:
-                found = by_files(*each)
+                checks = by_files(*each)
         except (RuntimeError, subprocess.TimeoutExpired) as error:
             print(f"\n{each}\n  {error}")
             return NOT_FOUND
-        show(each, found)
-        right = right and all(figure.right for figure in found)
+        show(each, checks)
+        right = right and all(figure.right for figure in checks)
     return ALL_FOUND if right else NOT_FOUND
 
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from platter import Disc, Platter, Request, Weak
 
 LARGEST_BYTES = 1 << 20
-"""Of a request: 256 pages, the most that the kernel allows as it comes."""
+"""Bytes of a request: 256 pages, the most that the kernel allows as it comes."""
 PAGES = LARGEST_BYTES // 4096
 BACKGROUND_REQUESTS = 256
 """At a time; direct I/O of a loop device counts as background."""

@@ -37,7 +37,7 @@ ALARMS = (1, 2)
 LEAST_SEEN_RATIO = 0.95
 EACH_SECONDS, RUNS_NOW = 20, 3
 ATTEMPTS = 3
-"""Of one check, where others on the machine disturb it."""
+"""Attempts at one check, where others on the machine disturb it."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ def holds(checks: Sequence[Checked]) -> bool:
     """Whether the bar is reached: no false alarm, and nearly all that became slower was seen."""
     slower = [each for each in checks if each.slower]
     same = [each for each in checks if not each.slower]
-    seen = sum(each.right for each in slower)
+    noticed = sum(each.right for each in slower)
     return (
         bool(slower)
         and bool(same)
         and all(each.right for each in same)
-        and seen >= math.ceil(LEAST_SEEN_RATIO * len(slower))
+        and noticed >= math.ceil(LEAST_SEEN_RATIO * len(slower))
     )
 
 
@@ -85,12 +85,12 @@ def lines(checks: Sequence[Checked]) -> list[str]:
     ]
 
 
-def show(at: int, each: Checked) -> None:
+def show(nth: int, each: Checked) -> None:
     what = "slower" if each.slower else "same  "
     sign = "right" if each.right else "WRONG"
     disturbed = f" (others took more than {TOO_MUCH_CORES} cores)" if each.disturbed else ""
     print(
-        f"{at:3} {what} {sign} exit {each.exit_code} {each.elapsed_seconds:5.1f} s{disturbed}  "
+        f"{nth:3} {what} {sign} exit {each.exit_code} {each.elapsed_seconds:5.1f} s{disturbed}  "
         f"{each.sentence[:200]}",
         flush=True,
     )
@@ -103,22 +103,22 @@ def throttle(lab: World, read_bytes_per_second: int) -> None:
     cgroups.throttle(name, {"read": read_bytes_per_second, "write": None})
 
 
-def check(lab: World, baseline: Path, slower: bool, budget: int, path: Path, at: int) -> Checked:
+def check(lab: World, baseline: Path, slower: bool, budget: int, path: Path, nth: int) -> Checked:
     """One `check TARGET --baseline`, as it is; repeated where the machine was not the lab's."""
-    found = Checked(slower, None, 0.0, "not run")
+    outcome = Checked(slower, None, 0.0, "not run")
     for _ in range(ATTEMPTS):
-        answer, report = path / f"{at}-answer.json", path / f"{at}-report.json"
+        answer, report = path / f"{nth}-answer.json", path / f"{nth}-report.json"
         answer.unlink(missing_ok=True)
-        told = ["check", "--baseline", str(baseline), "--format", "json", "--output", str(answer)]
+        words = ["check", "--baseline", str(baseline), "--format", "json", "--output", str(answer)]
         with watching(lab.groups) as foreign:
-            code, elapsed, message = product(lab, told, report, budget)
+            code, elapsed, message = product(lab, words, report, budget)
         said = json.loads(answer.read_text()) if answer.exists() else {"sentence": message.strip()}
-        found = Checked(slower, code, elapsed, str(said["sentence"]), foreign.disturbed)
-        if found.right or not foreign.disturbed:
-            return found
-        show(at, found)
+        outcome = Checked(slower, code, elapsed, str(said["sentence"]), foreign.disturbed)
+        if outcome.right or not foreign.disturbed:
+            return outcome
+        show(nth, outcome)
         print("    not counted: the lab was not alone on this machine; once more", flush=True)
-    return found
+    return outcome
 
 
 def run(options: argparse.Namespace, path: Path) -> list[Checked]:
@@ -130,9 +130,9 @@ def run(options: argparse.Namespace, path: Path) -> list[Checked]:
     with world(planted) as lab:
         baseline = options.baseline or path / "baseline.json"
         if options.baseline is None:
-            wanted = ["check", "--repeat", str(options.baseline_runs)]
+            words = ["check", "--repeat", str(options.baseline_runs)]
             seconds = EACH_SECONDS * options.baseline_runs
-            _, _, message = product(lab, wanted, baseline, seconds)
+            _, _, message = product(lab, words, baseline, seconds)
             if not baseline.exists():
                 raise RuntimeError(f"no baseline: {message}")
         _show_baseline(json.loads(baseline.read_text()))
@@ -144,9 +144,9 @@ def run(options: argparse.Namespace, path: Path) -> list[Checked]:
     return checks
 
 
-def _show_baseline(told: dict[str, Any]) -> None:
-    print(f"baseline: {told['status']}, {told['elapsed_seconds']:.0f} s")
-    for step in told["steps"]:
+def _show_baseline(report: dict[str, Any]) -> None:
+    print(f"baseline: {report['status']}, {report['elapsed_seconds']:.0f} s")
+    for step in report["steps"]:
         spread = step["outcome"].get("bytes_per_second")
         if spread and step["stage"] in ("smb-copy", "disk", "tcp"):
             setting = step["setting"]
@@ -169,16 +169,16 @@ def main() -> int:
     parser.add_argument("--world", default="server-read-60", metavar="NAME")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep reports and answers there")
     options = parser.parse_args()
-    known = WORLDS.get(options.world)
-    if known is None or known.plant.server.disk_read_bytes_per_second is None:
+    case = WORLDS.get(options.world)
+    if case is None or case.plant.server.disk_read_bytes_per_second is None:
         parser.error(f"{options.world} has no server whose disk reads at a planted rate")
     if lacks := missing():
         print("not run: " + "; ".join(lacks), file=sys.stderr)
         return NO_LAB
     with TemporaryDirectory() as folder:
-        kept = options.keep or Path(folder)
-        kept.mkdir(parents=True, exist_ok=True)
-        checks = run(options, kept)
+        place = options.keep or Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        checks = run(options, place)
     print("\n".join(lines(checks)))
     return HOLDS if holds(checks) else FAILS
 

@@ -53,17 +53,17 @@ class Ratio:
         return self.tolerance is None or abs(self.ratio - 1) <= self.tolerance
 
 
-def verdicts(chosen: LabWorld, report: dict[str, Any], *, agent: bool = True) -> list[Judged]:
+def verdicts(case: LabWorld, report: dict[str, Any], *, agent: bool = True) -> list[Judged]:
     """Every copy of the world in each dialect of the report; one that is not there is missed.
 
     agent: whether the run had one on the server; without it some copies cannot be made.
     """
     judged = []
-    for expected in (*chosen.expected, *_mirrored(chosen, report)):
-        found = [c for c in report["diagnosis"]["copies"] if c["copy"] == expected.copy]
+    for expected in (*case.expected, *_mirrored(case, report)):
+        copies = [c for c in report["diagnosis"]["copies"] if c["copy"] == expected.copy]
         excused = not agent and expected.copy in NEEDS_AGENT
-        judged += [_verdict(chosen, expected, report, copy, found, excused) for copy in found]
-        if not found:
+        judged += [_verdict(case, expected, report, copy, copies, excused) for copy in copies]
+        if not copies:
             grade = MISSED if expected.touched else ABSTAINED
             grade = NOT_COUNTED if excused else grade
             right = _words(expected.right)
@@ -71,25 +71,25 @@ def verdicts(chosen: LabWorld, report: dict[str, Any], *, agent: bool = True) ->
     return judged
 
 
-def _mirrored(chosen: LabWorld, report: dict[str, Any]) -> Iterator[Expected]:
+def _mirrored(case: LabWorld, report: dict[str, Any]) -> Iterator[Expected]:
     """The truth of the copies that the server started, as far as they were made.
 
     Bytes that the server pushes go the way of those that the client pulls, through the same hosts;
     but smbd is the client's then, and what the server's smb.conf says is not true of it.
     """
-    if chosen.plant.samba_options:
+    if case.plant.samba_options:
         return
     copies = report["diagnosis"]["copies"]
-    made = {copy["copy"] for copy in copies if copy["bytes_per_second"] is not None}
-    for each in chosen.expected:
+    measured = {copy["copy"] for copy in copies if copy["bytes_per_second"] is not None}
+    for each in case.expected:
         verb, _, cache = each.copy.partition(".")
         name = f"server.{'push' if verb == 'pull' else 'pull'}.{cache}"
-        if name in made:
+        if name in measured:
             yield replace(each, copy=name)
 
 
 def _verb(copy: str) -> str:
-    """Which way its bytes go, seen from the client: push or pull."""
+    """Returns the way its bytes go, seen from the client: push or pull."""
     *initiator, verb, _ = copy.split(".")
     if initiator == ["server"]:
         return "pull" if verb == "push" else "push"
@@ -97,7 +97,7 @@ def _verb(copy: str) -> str:
 
 
 def _verdict(
-    chosen: LabWorld,
+    case: LabWorld,
     expected: Expected,
     report: dict[str, Any],
     copy: dict[str, Any],
@@ -109,16 +109,16 @@ def _verdict(
     excused: whether it cannot be made in this run.
     """
     verdict, rate = copy["verdict"], copy["bytes_per_second"]
-    found = (verdict["component"], verdict["side"], verdict["cause"])
-    payload = chosen.plant.payload_bytes_per_second(_verb(expected.copy))
-    filled = (rate or 0) / _moving_ratio(chosen, report, copy) / payload if payload else None
-    right = truth(expected.right, filled, _reached_ratio(chosen, report, copy))
+    answer = (verdict["component"], verdict["side"], verdict["cause"])
+    payload = case.plant.payload_bytes_per_second(_verb(expected.copy))
+    filled = (rate or 0) / _moving_ratio(case, report, copy) / payload if payload else None
+    right = truth(expected.right, filled, _reached_ratio(case, report, copy))
     # A copy that comes near the link although something else is planted may leave open which.
     undecided = LINK in right and LINK not in expected.right
     measured = any(each["bytes_per_second"] is not None for each in same)
     if rate is None and excused:
         grade = NOT_COUNTED
-    elif found in right:
+    elif answer in right:
         grade = RIGHT
     elif verdict["component"] not in BLAMES_NOBODY:
         grade = WRONG
@@ -130,7 +130,7 @@ def _verdict(
         copy=copy["copy"],
         dialect=copy.get("dialect"),
         bytes_per_second=rate,
-        verdict="/".join(str(word) for word in found if word is not None),
+        verdict="/".join(str(word) for word in answer if word is not None),
         confidence=verdict.get("confidence"),
         grade=grade,
         right=_words(right or expected.right),
@@ -141,37 +141,37 @@ def _step(report: dict[str, Any], copy: dict[str, Any]) -> dict[str, Any] | None
     """The outcome of the step that made a copy; None: there is none."""
     for step in report["steps"]:
         setting, outcome = step["setting"], step["outcome"]
-        named = (setting.get("copy"), setting.get("dialect"), setting.get("end"))
-        if outcome["kind"] == "measured" and named == (copy["copy"], copy["dialect"], "folder"):
-            found: dict[str, Any] = outcome
-            return found
+        key = (setting.get("copy"), setting.get("dialect"), setting.get("end"))
+        if outcome["kind"] == "measured" and key == (copy["copy"], copy["dialect"], "folder"):
+            details: dict[str, Any] = outcome
+            return details
     return None
 
 
-def _moving_ratio(chosen: LabWorld, report: dict[str, Any], copy: dict[str, Any]) -> float:
+def _moving_ratio(case: LabWorld, report: dict[str, Any], copy: dict[str, Any]) -> float:
     """Share of a copy's time in which bytes moved; 1 where a planted disk makes them durable.
 
     The flush of a disk in which nothing is planted takes some 30 ms: of a file that the link
     carries in 140 ms that is much, and none of it shows another cap than the link.
     """
-    receiver = chosen.plant.server if _verb(copy["copy"]) == "push" else chosen.plant.client
+    receiver = case.plant.server if _verb(copy["copy"]) == "push" else case.plant.client
     if receiver.disk_write_bytes_per_second is not None or receiver.spinning is not None:
         return 1.0
-    made = _step(report, copy)
-    flush = made["details"].get("flush_seconds") if made else None
-    return 1 - min(0.5, float(flush) / float(made["samples"][-1][0])) if made and flush else 1.0
+    step = _step(report, copy)
+    flush = step["details"].get("flush_seconds") if step else None
+    return 1 - min(0.5, float(flush) / float(step["samples"][-1][0])) if step and flush else 1.0
 
 
-def _reached_ratio(chosen: LabWorld, report: dict[str, Any], copy: dict[str, Any]) -> float:
+def _reached_ratio(case: LabWorld, report: dict[str, Any], copy: dict[str, Any]) -> float:
     """Share of the link's rate from which on it may be the cap: less where round trips are long."""
-    rtt_seconds = chosen.plant.round_trip_seconds or 0.0
+    rtt_seconds = case.plant.round_trip_seconds or 0.0
     # What the server starts is smbclient's copy, its log-in included.
     if rtt_seconds >= FAR_SECONDS or copy["copy"].startswith("server."):
         return FAR_REACHED_RATIO
-    made = _step(report, copy)
-    if not made or not rtt_seconds:
+    step = _step(report, copy)
+    if not step or not rtt_seconds:
         return REACHED_RATIO
-    waits = START_TRIPS * rtt_seconds / float(made["samples"][-1][0])
+    waits = START_TRIPS * rtt_seconds / float(step["samples"][-1][0])
     return max(FAR_REACHED_RATIO, REACHED_RATIO * (1 - waits))
 
 
@@ -195,14 +195,14 @@ def _words(right: frozenset[Triple]) -> tuple[str, ...]:
     return tuple(sorted("/".join(str(word) for word in triple) for triple in right))
 
 
-def rates(chosen: LabWorld, report: dict[str, Any], iperf3: dict[str, float]) -> Iterator[Ratio]:
+def rates(case: LabWorld, report: dict[str, Any], iperf3: dict[str, float]) -> Iterator[Ratio]:
     """Measured over true rates: tcp over iperf3, disks over what is planted, copies over the link.
 
     Copies are compared in the worlds where the link alone is planted. iperf3: payload rate by verb
     ("push", "pull") of one stream run beside it, bytes per second; a verb not there is left out.
     """
-    link_world = all(LINK in expected.right and expected.touched for expected in chosen.expected)
-    link_world = link_world and chosen.plant.payload_bytes_per_second("push") is not None
+    link_world = all(LINK in expected.right and expected.touched for expected in case.expected)
+    link_world = link_world and case.plant.payload_bytes_per_second("push") is not None
     for step in report["steps"]:
         setting, outcome = step["setting"], step["outcome"]
         if outcome["kind"] != "measured" or "bytes_per_second" not in outcome:
@@ -210,32 +210,32 @@ def rates(chosen: LabWorld, report: dict[str, Any], iperf3: dict[str, float]) ->
         rate = outcome["bytes_per_second"]["median"]
         if step["stage"] == "tcp" and setting["streams"] == 1 and setting["verb"] in iperf3:
             what = f"tcp {setting['verb']} / iperf3"
-            tolerance = TCP_TOLERANCE if _link_caps_tcp(chosen, setting["verb"]) else None
+            tolerance = TCP_TOLERANCE if _link_caps_tcp(case, setting["verb"]) else None
             yield Ratio(what, rate / iperf3[setting["verb"]], tolerance)
         elif step["stage"] == "smb-copy" and link_world:
-            payload = chosen.plant.payload_bytes_per_second(_verb(setting["copy"]))
+            payload = case.plant.payload_bytes_per_second(_verb(setting["copy"]))
             assert payload is not None
             tolerance = MEMORY_TOLERANCE if setting["end"] == "memory" else FOLDER_TOLERANCE
             what = f"{setting['copy']} {setting['dialect']} {setting['end']} / link"
             yield Ratio(what, rate / payload, tolerance)
         elif step["stage"] == "disk":
-            planted = _planted_disk(chosen, setting)
+            planted = _planted_disk(case, setting)
             if planted is not None:
                 what = f"disk {setting['side']} {setting['verb']} / planted"
                 yield Ratio(what, rate / planted, FOLDER_TOLERANCE)
 
 
-def _link_caps_tcp(chosen: LabWorld, verb: str) -> bool:
+def _link_caps_tcp(case: LabWorld, verb: str) -> bool:
     """Whether two TCP generators must agree: short of CPU, buffers or packets each has its own."""
-    hosts = (chosen.plant.client, chosen.plant.server)
-    shaped = chosen.plant.payload_bytes_per_second(verb) is not None
+    hosts = (case.plant.client, case.plant.server)
+    shaped = case.plant.payload_bytes_per_second(verb) is not None
     free = all(caps.quota_ratio is None and not caps.sysctls for caps in hosts)
-    whole = not chosen.plant.loss_ratio and all(caps.largest_bytes is None for caps in hosts)
-    return shaped and free and whole
+    intact = not case.plant.loss_ratio and all(caps.largest_bytes is None for caps in hosts)
+    return shaped and free and intact
 
 
-def _planted_disk(chosen: LabWorld, setting: dict[str, Any]) -> int | None:
-    caps = chosen.plant.client if setting["side"] == "client" else chosen.plant.server
+def _planted_disk(case: LabWorld, setting: dict[str, Any]) -> int | None:
+    caps = case.plant.client if setting["side"] == "client" else case.plant.server
     if setting["verb"] == "write":
         return caps.disk_write_bytes_per_second
     return caps.disk_read_bytes_per_second if setting["cache"] == "uncached" else None

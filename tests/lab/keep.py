@@ -78,7 +78,7 @@ def judge(is_stripped: bool) -> int:
     documents: dict[tuple[str, str], dict[str, Any]] = {}
     worse = 0
     for row in ROWS.read_text().splitlines():
-        view, world, copy, dialect, true, before, _, grade = row.split("\t")
+        view, world, copy, dialect, true, earlier, _, grade = row.split("\t")
         if (view, world) not in documents:
             content = gzip.decompress((KEPT / view / f"{world}.json.gz").read_bytes())
             document = json.loads(content)
@@ -92,7 +92,7 @@ def judge(is_stripped: bool) -> int:
         counts[view, "sure and wrong"] += now == WRONG and confidence >= SURE
         if (grade, now) == (RIGHT, WRONG):
             worse += 1
-            print(f"{view} {world} {copy} {dialect}: {before} -> {verdict} {confidence:.2f}")
+            print(f"{view} {world} {copy} {dialect}: {earlier} -> {verdict} {confidence:.2f}")
     for view in VIEWS:
         figures = (RIGHT, ABSTAINED, WRONG, "sure and wrong")
         print(f"{view}: {', '.join(f'{name} {counts[view, name]}' for name in figures)}")

@@ -47,8 +47,8 @@ def plant(places: Sequence[Path], files: int) -> None:
 
 
 def digest(places: Sequence[Path]) -> tuple[int, str]:
-    """How many there are, and the hash of all names, modes, times and contents."""
-    whole, count = hashlib.sha256(), 0
+    """Returns how many there are, and the hash of all names, modes, times and contents."""
+    hashed, count = hashlib.sha256(), 0
     for place in places:
         for name in CANARIES:
             for parent, folders, names in os.walk(place / name):
@@ -56,10 +56,10 @@ def digest(places: Sequence[Path]) -> tuple[int, str]:
                 for each in sorted(names):
                     path = Path(parent, each)
                     facts = path.lstat()
-                    whole.update(f"{path} {facts.st_mode} {facts.st_mtime_ns}\n".encode())
-                    whole.update(path.read_bytes())
+                    hashed.update(f"{path} {facts.st_mode} {facts.st_mtime_ns}\n".encode())
+                    hashed.update(path.read_bytes())
                     count += 1
-    return count, whole.hexdigest()
+    return count, hashed.hexdigest()
 
 
 @dataclass
@@ -87,15 +87,15 @@ class Place:
         server = private_samba(self.share, password=PASSWORD, share_options=self.options)
         self.server = self.stack.enter_context(server)
 
-    def left(self) -> list[str]:
-        found = []
+    def leftovers(self) -> list[str]:
+        paths = []
         for folder in self.folders:
             for parent, folders, files in os.walk(folder):
                 if parent == str(folder):
                     folders[:] = [each for each in folders if each not in CANARIES]
-                found += [str(Path(parent, each)) for each in (*folders, *files)]
-        own = {str(self.reports / "report.json"), str(self.share / BIN)}
-        return sorted(each for each in found if each not in own)
+                paths += [str(Path(parent, each)) for each in (*folders, *files)]
+        own_paths = {str(self.reports / "report.json"), str(self.share / BIN)}
+        return sorted(each for each in paths if each not in own_paths)
 
 
 @dataclass(frozen=True)
@@ -116,21 +116,21 @@ SCENARIOS = (
     Scenario(
         "disk",
         ("coordinator", "agent", "everything"),
-        lambda at: ["probe", "disk", "--folder", str(at.client), "--size", "64MiB"],
+        lambda place: ["probe", "disk", "--folder", str(place.client), "--size", "64MiB"],
         weight=4,
     ),
     Scenario(
         "zones",
         ("coordinator", "agent", "everything"),
-        lambda at: ["probe", "disk", "--folder", str(at.client), "--size", "64MiB"],
+        lambda place: ["probe", "disk", "--folder", str(place.client), "--size", "64MiB"],
         budget_seconds=45,
     ),
     Scenario(
         "share",
         ("coordinator", "agent", "server-agent", "server", "session", "everything"),
-        lambda at: [
-            *f"diagnose {_share(at)} --user {at.server.username} --folder {at.client}".split(),
-            *f"--agent exec: --server-folder {at.share} --size 32MiB".split(),
+        lambda place: [
+            *f"diagnose {_share(place)} --agent exec: --user {place.server.username}".split(),
+            *f"--folder {place.client} --server-folder {place.share} --size 32MiB".split(),
         ],
         budget_seconds=7,
         weight=10,
@@ -139,10 +139,10 @@ SCENARIOS = (
 
 
 def _quietly(place: Place) -> dict[str, Any]:
-    own = {"TMPDIR": str(place.temporary), "PYTHONPATH": str(ROOT), "HOME": str(place.root)}
+    variables = {"TMPDIR": str(place.temporary), "PYTHONPATH": str(ROOT), "HOME": str(place.root)}
     return {
         **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL),
-        "env": {**os.environ, **own, "BOTTLENECK_PASSWORD": PASSWORD},
+        "env": {**os.environ, **variables, "BOTTLENECK_PASSWORD": PASSWORD},
     }
 
 
@@ -162,13 +162,13 @@ def group() -> Path:
 
 
 def next_start(scenario: Scenario, place: Place, how: str) -> None:
-    """What a person does next: `cleanup` of the same places, or the same again."""
+    """Does what a person does next: `cleanup` of the same places, or the same again."""
     words = scenario.arguments(place)
     if how == "cleanup":
         # a probe's folder stands in an option, a diagnosis's target in front
         words = words[2:] if words[0] == "probe" else words[1:]
-        at = words.index("--size")
-        words = ["cleanup", *words[:at], *words[at + 2 :], "--older-than", "0"]
+        index = words.index("--size")
+        words = ["cleanup", *words[:index], *words[index + 2 :], "--older-than", "0"]
     else:
         words += ["--budget", str(scenario.budget_seconds)]
     words = [sys.executable, "-m", "bottleneck", *words, "--yes"]

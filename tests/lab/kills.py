@@ -59,7 +59,7 @@ CLEAN, LEFT, NO_TRIAL = 0, 1, 69
 PR_SET_CHILD_SUBREAPER = 36
 PATIENCE_SECONDS = 2.0
 END_SECONDS = 30.0
-"""What a coordinator may take to end after it lost an agent."""
+"""Seconds that a coordinator may take to end after it lost an agent."""
 WAIT_FOR_NEXT = ("server", "session", "everything")
 """After their end files may wait for the next start."""
 NOBODY = "nobody"
@@ -86,13 +86,13 @@ class Killed:
     def clean(self) -> bool:
         """Whether nothing was left that may not be."""
         early = self.waiting and self.victim not in WAIT_FOR_NEXT and not self.has_bin
-        found = self.files or self.processes or self.fio or self.mounts or self.loops
-        return not (early or found)
+        remains = self.files or self.processes or self.fio or self.mounts or self.loops
+        return not (early or remains)
 
 
 def below(of: int, without: frozenset[int] = frozenset()) -> dict[int, str]:
     """Live processes below one with their commands, but for some and what is below those."""
-    found: dict[int, str] = {}
+    processes: dict[int, str] = {}
     with contextlib.suppress(psutil.NoSuchProcess):
         for each in psutil.Process(of).children():
             if each.pid in without:
@@ -102,9 +102,9 @@ def below(of: int, without: frozenset[int] = frozenset()) -> dict[int, str]:
                     with contextlib.suppress(ChildProcessError):
                         os.waitpid(each.pid, os.WNOHANG)  # an orphan that came to us
                 else:
-                    found[each.pid] = " ".join(each.cmdline())
-            found |= below(each.pid, without)
-    return found
+                    processes[each.pid] = " ".join(each.cmdline())
+            processes |= below(each.pid, without)
+    return processes
 
 
 def mounts(folder: Path) -> list[str]:
@@ -115,25 +115,25 @@ def mounts(folder: Path) -> list[str]:
 
 def loops(folder: Path) -> list[str]:
     """Loop devices, and the files below a folder that are behind them."""
-    found = []
+    devices = []
     for each in Path("/sys/block").glob("loop*/loop/backing_file"):
         with contextlib.suppress(OSError):
             file = each.read_text().strip()
             if file.startswith(f"{folder}/"):
-                found.append(f"{each.parts[3]}:{file}")
-    return sorted(found)
+                devices.append(f"{each.parts[3]}:{file}")
+    return sorted(devices)
 
 
 def whole_seconds(scenario: Scenario, place: Place) -> float:
-    """What a run takes that nobody kills; RuntimeError where it does not measure here."""
+    """Returns seconds of a run that nobody kills; RuntimeError where it does not measure here."""
     began = time.monotonic()
     process = started(scenario, place)
     code = process.wait(4 * END_SECONDS)
     seconds = time.monotonic() - began
     report = place.reports / "report.json"
     measured = report.exists() and '"measured"' in report.read_text(encoding="ascii")
-    if code not in (0, 3) or not measured or place.left():
-        raise RuntimeError(f"{scenario.name}: ended with {code}, left {place.left()}")
+    if code not in (0, 3) or not measured or place.leftovers():
+        raise RuntimeError(f"{scenario.name}: ended with {code}, left {place.leftovers()}")
     return seconds
 
 
@@ -165,12 +165,12 @@ def one_kill(
     while True:
         running = below(os.getpid(), keep | {place.server.process_id})
         commands = [each for each in running.values() if each]
-        found = Killed(
+        killed = Killed(
             scenario=scenario.name,
             victim=victim,
             moment_seconds=moment_seconds,
             clean_seconds=time.monotonic() - since,
-            waiting=place.left(),
+            waiting=place.leftovers(),
             files=[],
             processes=commands,
             fio=sum("fio" in each.partition(" ")[0] for each in commands),
@@ -178,16 +178,16 @@ def one_kill(
             loops=loops(place.root),
             has_bin=bool(place.options),
         )
-        if (found.clean and not found.waiting) or found.clean_seconds >= PATIENCE_SECONDS:
+        if (killed.clean and not killed.waiting) or killed.clean_seconds >= PATIENCE_SECONDS:
             break
         time.sleep(0.02)
     if victim == "server":
         place.serve()
-    if found.waiting:
+    if killed.waiting:
         next_start(scenario, place, how)
-        found.files = place.left()
+        killed.files = place.leftovers()
     _put_right(place, running)
-    return found
+    return killed
 
 
 def _strike(process: subprocess.Popen[bytes], victim: str, place: Place) -> bool:
@@ -206,8 +206,8 @@ def _strike(process: subprocess.Popen[bytes], victim: str, place: Place) -> bool
     elif victim != "coordinator":
         children = psutil.Process(process.pid).children()
         agents = sorted(each.pid for each in children if "python" in " ".join(each.cmdline()))
-        at = 1 if victim == "server-agent" else 0
-        pids = agents[at : at + 1]
+        index = 1 if victim == "server-agent" else 0
+        pids = agents[index : index + 1]
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -250,13 +250,12 @@ def _put_right(place: Place, running: Iterable[int]) -> None:
                 each.unlink(missing_ok=True)
 
 
-def shares(kills: int, chosen: list[Scenario]) -> list[int]:
-    """How many kills each scenario gets, by its weight."""
-    whole = sum(each.weight for each in chosen)
-    found = [kills * each.weight // whole for each in chosen]
-    for number in range(kills - sum(found)):
-        found[number % len(found)] += 1
-    return found
+def shares(kills: int, scenarios: list[Scenario]) -> list[int]:
+    total = sum(each.weight for each in scenarios)
+    counts = [kills * each.weight // total for each in scenarios]
+    for number in range(kills - sum(counts)):
+        counts[number % len(counts)] += 1
+    return counts
 
 
 def trial(
@@ -274,42 +273,42 @@ def trial(
     # orphans below this process become its children: none can hide
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     chance = random.Random(seed)
-    chosen = [each for each in SCENARIOS if only in (None, each.name)]
-    with place(has_bin) as made:
-        plant(made.folders[:3], files)
-        before = digest(made.folders[:3])
-        for scenario, own in zip(chosen, shares(kills, chosen), strict=True):
-            seconds = whole_seconds(scenario, made) if own else 0.0
+    scenarios = [each for each in SCENARIOS if only in (None, each.name)]
+    with place(has_bin) as there:
+        plant(there.folders[:3], files)
+        baseline = digest(there.folders[:3])
+        for scenario, count in zip(scenarios, shares(kills, scenarios), strict=True):
+            seconds = whole_seconds(scenario, there) if count else 0.0
             done = 0
-            while done < own:
+            while done < count:
                 # the server and what it starts are the trial's own
-                keep = frozenset({*below(os.getpid()), made.server.process_id})
-                moment = (done + chance.random()) / own * seconds
+                keep = frozenset({*below(os.getpid()), there.server.process_id})
+                moment = (done + chance.random()) / count * seconds
                 victim = scenario.victims[done % len(scenario.victims)]
-                killed = one_kill(scenario, victim, moment, made, keep, how)
+                killed = one_kill(scenario, victim, moment, there, keep, how)
                 if killed.victim != NOBODY or not killed.clean:
                     done += 1
                     yield killed
                 else:
                     seconds *= 0.98
-        if digest(made.folders[:3]) != before or before[0] != files:
-            raise RuntimeError(f"the {before[0]} files of somebody else's are not what they were")
+        if digest(there.folders[:3]) != baseline or baseline[0] != files:
+            raise RuntimeError(f"the {baseline[0]} files of somebody else's are not what they were")
 
 
-def table(found: list[Killed]) -> str:
+def table(rows: list[Killed]) -> str:
     lines = [
         f"{'scenario':9}{'killed':22}{'kills':>6}{'from s':>8}{'to s':>7}{'slowest s':>11}"
         f"{'waiting':>9}{'files':>7}{'processes':>11}{'fio':>5}{'mounts':>8}{'loops':>7}"
     ]
-    for key in sorted({(each.scenario, each.victim) for each in found}):
-        own = [each for each in found if (each.scenario, each.victim) == key]
-        moments = [each.moment_seconds for each in own]
+    for key in sorted({(each.scenario, each.victim) for each in rows}):
+        cell = [each for each in rows if (each.scenario, each.victim) == key]
+        moments = [each.moment_seconds for each in cell]
         lines.append(
-            f"{key[0]:9}{key[1]:22}{len(own):6}{min(moments):8.2f}{max(moments):7.2f}"
-            f"{max(each.clean_seconds for each in own):11.2f}"
-            f"{sum(bool(each.waiting) for each in own):9}{sum(len(each.files) for each in own):7}"
-            f"{sum(len(each.processes) for each in own):11}{sum(each.fio for each in own):5}"
-            f"{sum(len(each.mounts) for each in own):8}{sum(len(each.loops) for each in own):7}"
+            f"{key[0]:9}{key[1]:22}{len(cell):6}{min(moments):8.2f}{max(moments):7.2f}"
+            f"{max(each.clean_seconds for each in cell):11.2f}"
+            f"{sum(bool(each.waiting) for each in cell):9}{sum(len(each.files) for each in cell):7}"
+            f"{sum(len(each.processes) for each in cell):11}{sum(each.fio for each in cell):5}"
+            f"{sum(len(each.mounts) for each in cell):8}{sum(len(each.loops) for each in cell):7}"
         )
     return "\n".join(lines)
 
@@ -326,21 +325,21 @@ def main() -> int:
     if find_smbd() is None or shutil.which("fio") is None or not FREEZER.is_dir():
         print("needs samba, fio and the freezer of cgroup v1", file=sys.stderr)
         return NO_TRIAL
-    found: list[Killed] = []
-    asked = (options.kills, options.seed, options.only, options.next)
-    kills = trial(*asked, has_bin=options.recycle_bin)
+    rows: list[Killed] = []
+    settings = (options.kills, options.seed, options.only, options.next)
+    kills = trial(*settings, has_bin=options.recycle_bin)
     for number, each in enumerate(kills, 1):
-        found.append(each)
-        told: dict[str, Any] = asdict(each)
+        rows.append(each)
+        facts: dict[str, Any] = asdict(each)
         if not each.clean:
-            print(f"kill {number}: {json.dumps(told)}", flush=True)
+            print(f"kill {number}: {json.dumps(facts)}", flush=True)
         elif number % 20 == 0:
             print(f"{number} kills, nothing left so far", file=sys.stderr, flush=True)
-    print(table(found))
-    print(f"{len(found)} kills; {FILES} files of somebody else's are what they were")
+    print(table(rows))
+    print(f"{len(rows)} kills; {FILES} files of somebody else's are what they were")
     if options.json:
-        options.json.write_text(json.dumps([asdict(each) for each in found], indent=1) + "\n")
-    return CLEAN if all(each.clean for each in found) else LEFT
+        options.json.write_text(json.dumps([asdict(each) for each in rows], indent=1) + "\n")
+    return CLEAN if all(each.clean for each in rows) else LEFT
 
 
 if __name__ == "__main__":

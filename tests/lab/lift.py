@@ -34,18 +34,18 @@ from world import missing, world
 MEDIAN_RATIO, WORST_RATIO = 0.05, 0.15
 HOLDS, FAILS, NO_LAB = 0, 1, 69
 COPY_SECONDS = 1.7
-"""What the product gives a copy of a run of 60 s."""
+"""Seconds that the product gives a copy of a run of 60 s."""
 LEAST_BYTES, MOST_BYTES, UNPREDICTED_BYTES = 8 << 20, 1 << 30, 64 << 20
 PROBE_SECONDS = 60
 
 
 @dataclass(frozen=True)
 class Promise:
-    """What a report predicts of one copy whose cap it named rightly, bytes per second."""
+    """Prediction of a report for one copy whose cap it named rightly, bytes per second."""
 
     copy: str
     dialect: str
-    before: float
+    rate: float
     low: float
     median: float
     high: float
@@ -57,7 +57,7 @@ class Unpredicted:
 
     copy: str
     dialect: str
-    before: float
+    rate: float
     reason: str
     """The sentence that says which stage is missing; empty: the report gives none."""
 
@@ -72,7 +72,7 @@ class Pair:
 
     @property
     def error_ratio(self) -> float:
-        """How far the prediction is off, by the actual rate; positive: too much was promised."""
+        """Returns the prediction's error, by the actual rate; positive: too much was promised."""
         return self.promise.median / self.actual_bytes_per_second - 1
 
     @property
@@ -80,122 +80,122 @@ class Pair:
         return self.promise.low <= self.actual_bytes_per_second <= self.promise.high
 
 
-def promises(chosen: LabWorld, told: dict[str, Any]) -> list[Promise]:
+def promises(case: LabWorld, report: dict[str, Any]) -> list[Promise]:
     """The predictions of a report (CONTRACT's JSON) for the copies that will be freed."""
-    found = []
-    for copy in _named(chosen, told):
+    rows = []
+    for copy in _rightly_named(case, report):
         if hoped := copy["predicted_bytes_per_second"]:
             figures = (copy["bytes_per_second"], hoped["low"], hoped["median"], hoped["high"])
-            found.append(Promise(copy["copy"], copy["dialect"], *figures))
-    return found
+            rows.append(Promise(copy["copy"], copy["dialect"], *figures))
+    return rows
 
 
-def unpredicted(chosen: LabWorld, told: dict[str, Any]) -> list[Unpredicted]:
+def unpredicted(case: LabWorld, report: dict[str, Any]) -> list[Unpredicted]:
     """The others of those copies, each with the reason that its advice gives."""
-    found = []
-    for copy in _named(chosen, told):
+    rows = []
+    for copy in _rightly_named(case, report):
         if not copy["predicted_bytes_per_second"]:
             reason = next((each for each in copy["advice"] if "Not predicted" in each), "")
             key = (copy["copy"], copy["dialect"], copy["bytes_per_second"])
-            found.append(Unpredicted(*key, reason))
-    return found
+            rows.append(Unpredicted(*key, reason))
+    return rows
 
 
-def _named(chosen: LabWorld, told: dict[str, Any]) -> list[dict[str, Any]]:
+def _rightly_named(case: LabWorld, report: dict[str, Any]) -> list[dict[str, Any]]:
     """The copies that will be freed and whose cap is named rightly.
 
     Of each copy the newest dialect alone, which is the first in the report.
     """
-    planted = {each.copy: {"/".join(map(str, e)) for e in each.right} for each in chosen.expected}
+    planted = {each.copy: {"/".join(map(str, e)) for e in each.right} for each in case.expected}
     right = {
         (row.copy, row.dialect)
-        for row in verdicts(chosen, told)
+        for row in verdicts(case, report)
         if row.grade == RIGHT and row.verdict in planted.get(row.copy, ())
     }
-    found: dict[str, dict[str, Any]] = {}
-    for copy in told["diagnosis"]["copies"]:
-        if copy["copy"] in chosen.freed and (copy["copy"], copy["dialect"]) in right:
-            found.setdefault(copy["copy"], copy)
-    return list(found.values())
+    copies: dict[str, dict[str, Any]] = {}
+    for copy in report["diagnosis"]["copies"]:
+        if copy["copy"] in case.freed and (copy["copy"], copy["dialect"]) in right:
+            copies.setdefault(copy["copy"], copy)
+    return list(copies.values())
 
 
-def measured(told: dict[str, Any], copy: str, dialect: str) -> float | None:
+def measured(report: dict[str, Any], copy: str, dialect: str) -> float | None:
     """Median rate of a copy of a report, bytes per second; None: it was not made."""
-    for step in told["steps"]:
+    for step in report["steps"]:
         setting, outcome = step["setting"], step["outcome"]
-        made = step["stage"] == "smb-copy" and outcome["kind"] == "measured"
-        wanted = {"copy": copy, "dialect": dialect, "end": "folder"}
-        if made and setting.items() >= wanted.items():
+        is_measured = step["stage"] == "smb-copy" and outcome["kind"] == "measured"
+        key = {"copy": copy, "dialect": dialect, "end": "folder"}
+        if is_measured and setting.items() >= key.items():
             return float(outcome["bytes_per_second"]["median"])
     return None
 
 
 def lift(
-    chosen: LabWorld, saved: Path | None, kept: Path | None
+    case: LabWorld, saved: Path | None, place: Path | None
 ) -> tuple[list[Pair], list[Unpredicted]]:
-    told = _report(chosen, saved)
-    hoped, silent = promises(chosen, told), unpredicted(chosen, told)
+    report = _report(case, saved)
+    hoped, silent = promises(case, report), unpredicted(case, report)
     if not hoped and not silent:
         return [], []
-    file = None if kept is None else kept / f"{chosen.name}.json"
+    file = None if place is None else place / f"{case.name}.json"
     if file is not None and file.exists():
-        after: dict[str, Any] = json.loads(file.read_text())
+        later: dict[str, Any] = json.loads(file.read_text())
     else:
-        after = made_again(chosen, hoped, (hoped or silent)[0].dialect)
+        later = made_again(case, hoped, (hoped or silent)[0].dialect)
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(after))
-    made = ((each, measured(after, each.copy, each.dialect)) for each in hoped)
-    pairs = [Pair(chosen.name, each, actual) for each, actual in made if actual is not None]
+            file.write_text(json.dumps(later))
+    rates = ((each, measured(later, each.copy, each.dialect)) for each in hoped)
+    pairs = [Pair(case.name, each, actual) for each, actual in rates if actual is not None]
     for each in silent:
-        actual = measured(after, each.copy, each.dialect)
+        actual = measured(later, each.copy, each.dialect)
         became = "not made again" if actual is None else f"became {actual / MB:.1f} MB/s"
-        print(f"  {each.copy}: {each.before / MB:.1f}, {became}: {each.reason or 'NO REASON'}")
+        print(f"  {each.copy}: {each.rate / MB:.1f}, {became}: {each.reason or 'NO REASON'}")
     return pairs, silent
 
 
-def made_again(chosen: LabWorld, hoped: Sequence[Promise], dialect: str) -> dict[str, Any]:
+def made_again(case: LabWorld, hoped: Sequence[Promise], dialect: str) -> dict[str, Any]:
     """The report of the copies in the lifted world. Errors: RuntimeError where there is none."""
     fastest = max((each.median * COPY_SECONDS for each in hoped), default=UNPREDICTED_BYTES)
     size_bytes = round(min(MOST_BYTES, max(LEAST_BYTES, fastest)))
-    assert chosen.lifted is not None
-    with world(chosen.lifted) as lab:
+    assert case.lifted is not None
+    with world(case.lifted) as lab:
         file = lab.work / "report.json"
         command = ["probe", "smb-copy", "--dialects", dialect, "--size", str(size_bytes)]
         _, _, message = product(lab, command, file, PROBE_SECONDS)
         if not file.exists():
-            raise RuntimeError(f"no copies in {chosen.name} without its cap: {message}")
+            raise RuntimeError(f"no copies in {case.name} without its cap: {message}")
         document: dict[str, Any] = json.loads(file.read_text())
         return document
 
 
-def _report(chosen: LabWorld, saved: Path | None) -> dict[str, Any]:
-    if saved is not None and (saved / f"{chosen.name}.json").exists():
-        return diagnosed(saved / f"{chosen.name}.json")
+def _report(case: LabWorld, saved: Path | None) -> dict[str, Any]:
+    if saved is not None and (saved / f"{case.name}.json").exists():
+        return diagnosed(saved / f"{case.name}.json")
     with TemporaryDirectory() as folder:
-        kept = saved or Path(folder)
-        experiment(chosen, replace(Terms(), beside=False, reports=kept))
-        return diagnosed(kept / f"{chosen.name}.json")
+        place = saved or Path(folder)
+        experiment(case, replace(Terms(), beside=False, reports=place))
+        return diagnosed(place / f"{case.name}.json")
 
 
 def lines(pairs: Sequence[Pair]) -> list[str]:
-    told = [f"{'world':24} {'copy':15} {'before':>8} {'predicted':>24} {'actual':>8}   error"]
+    text = [f"{'world':24} {'copy':15} {'before':>8} {'predicted':>24} {'actual':>8}   error"]
     for each in pairs:
         hoped, actual = each.promise, each.actual_bytes_per_second / MB
         span = f"{hoped.median / MB:.1f} ({hoped.low / MB:.1f}-{hoped.high / MB:.1f})"
-        line = f"{each.world:24} {hoped.copy:15} {hoped.before / MB:8.1f} {span:>24} "
+        line = f"{each.world:24} {hoped.copy:15} {hoped.rate / MB:8.1f} {span:>24} "
         line += f"{actual:8.1f} {each.error_ratio:+8.1%}"
-        told.append(line + ("" if each.inside else "  outside"))
+        text.append(line + ("" if each.inside else "  outside"))
     if pairs:
         off = [abs(each.error_ratio) for each in pairs]
         worlds = len({each.world for each in pairs})
         inside = sum(each.inside for each in pairs) / len(pairs)
-        told.append(
+        text.append(
             f"MB/s; {len(pairs)} pairs of {worlds} worlds: |predicted - actual| / actual has the "
             f"median {statistics.median(off):.1%}, the worst is {max(off):.1%}; "
             f"{inside:.0%} within their intervals"
         )
-    return told
+    return text
 
 
 def holds(pairs: Sequence[Pair]) -> bool:
@@ -228,9 +228,9 @@ def main() -> int:
     pairs: list[Pair] = []
     unexplained = 0
     for name in options.worlds or liftable:
-        found, silent = lift(liftable[name], options.saved, options.after)
-        print(f"{name}: {len(found)} of {len(liftable[name].freed)} copies", flush=True)
-        pairs += found
+        freed, silent = lift(liftable[name], options.saved, options.after)
+        print(f"{name}: {len(freed)} of {len(liftable[name].freed)} copies", flush=True)
+        pairs += freed
         unexplained += sum(not each.reason for each in silent)
         if options.json:
             rows = [{**asdict(each), "error_ratio": each.error_ratio} for each in pairs]

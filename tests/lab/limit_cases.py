@@ -8,13 +8,13 @@ from planted_flow import Ends, Path
 
 MBIT = 1_000_000 / 8
 MARGIN = 2.0
-"""What is planted caps a case only where the path without it carries so many times as much."""
+"""Ratio: a plant caps a case only where the path without it carries so many times as much."""
 GRANTED_RATIOS = (0.4, 6.0)
 """Least and most that a buffer lets into flight, of the size asked for: tcp(7) doubles it, and the
 last write is taken whole."""
 PACED_RATIOS = (0.95, 1.1)
 RATE_SLACK_RATIO = 1.03
-"""What waits on the path comes a moment earlier or later than the looks that count it."""
+"""Slack of a rate: what waits on the path comes earlier or later than the looks at it."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Case:
     ends: Ends
 
     def without_its_plant(self) -> tuple[Path, Ends]:
-        """The same without what is planted to cap it."""
+        """Returns path and ends without what is planted to cap it."""
         if self.truth == "network":
             free = replace(self.path, bytes_per_second=None, queue_bytes=None, loss_ratio=0.0)
             return free, self.ends
@@ -54,13 +54,13 @@ class Case:
         return 0.0, float("inf")
 
 
-def _case(truth: str, told: str) -> Case:
+def _case(truth: str, text: str) -> Case:
     """20ms,100Mbit,64KiB,cubic: the round trip, and what else there is of link, buffer, pace, loss.
 
     The network is the cap of a link, which may have more of somebody's buffer behind it in a queue
     without end (640KiB@receiver), or by its loss.
     """
-    *parts, control = told.split(",")
+    *parts, control = text.split(",")
     figures = {part.lstrip("0123456789."): part for part in parts}
     number = {unit: float(part.removesuffix(unit)) for unit, part in figures.items()}
     whose = next((unit for unit in number if unit.startswith("KiB")), "")
@@ -97,13 +97,13 @@ def _path(rtt_milliseconds: float, megabits: float | None) -> Path:
 
 
 def _cases(text: str) -> tuple[Case, ...]:
-    found, truth = [], ""
+    rows, truth = [], ""
     for word in text.split():
         if word.endswith(":"):
             truth = word[:-1]
         else:
-            found.append(_case(truth, word))
-    return tuple(found)
+            rows.append(_case(truth, word))
+    return tuple(rows)
 
 
 CASES = _cases(

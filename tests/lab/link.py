@@ -33,8 +33,8 @@ def linked(client: Host, server: Host, plant: Plant) -> Iterator[None]:
                 host.run(["sh", "-c", f"echo {value} > /proc/sys/{name.replace('.', '/')}"])
             # By the route: a namespace's own default may be none that others must not use.
             route = ["ip", "route", "change", NETWORK, "dev", INTERFACE]
-            most = caps.congestion_window_segments
-            clamp = [] if most is None else ["cwnd", "lock", str(most)]
+            limit = caps.congestion_window_segments
+            clamp = [] if limit is None else ["cwnd", "lock", str(limit)]
             host.run([*route, "congctl", caps.congestion_control, *clamp])
         yield
 

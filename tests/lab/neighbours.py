@@ -35,11 +35,11 @@ def neighbours(client: Host, server: Host, plant: Plant, work: Path) -> Iterator
                 fall = f"{later} {' '.join(shaping(caps.falls_bits_per_second, LONGEST_BYTES))}"
                 stack.enter_context(sender.running(["sh", "-c", fall], work / "fall.log"))
             if caps.foreign_bits_per_second is not None:
-                told = _udp(caps.foreign_bits_per_second)
-                stack.enter_context(_traffic(sender, receiver, address, told, later, work))
+                words = _udp(caps.foreign_bits_per_second)
+                stack.enter_context(_traffic(sender, receiver, address, words, later, work))
             if caps.foreign_streams is not None:
-                told = f"--parallel {caps.foreign_streams}"
-                stack.enter_context(_traffic(sender, receiver, address, told, later, work))
+                words = f"--parallel {caps.foreign_streams}"
+                stack.enter_context(_traffic(sender, receiver, address, words, later, work))
         yield tuple(hogs)
 
 
@@ -83,7 +83,7 @@ def _joining(group: str, script: str) -> list[str]:
 def _traffic(
     sender: Host, receiver: Host, address: str, what: str, later: str, work: Path
 ) -> Iterator[None]:
-    """What one host sends the other all the time; what: iperf3's options for it."""
+    """Sends from one host to the other all the time; what: iperf3's options for it."""
     listen = ["iperf3", "--server", "--port", "5300", "--one-off"]
     send = f"{later} exec iperf3 --client {address} --port 5300 --time 3600 {what}"
     with (

@@ -1,4 +1,4 @@
-"""What is planted in a lab world: caps of two hosts and of the link between them."""
+"""Plants of a lab world: caps of two hosts and of the link between them."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ class Caps:
     sysctls: tuple[tuple[str, str], ...] = ()
     """Kernel settings of the host's own network, by name ("net.ipv4.tcp_rmem") and value."""
     congestion_control: str = "cubic"
-    """As hosts have it, whatever this machine's own is."""
+    """Algorithm of hosts, whatever this machine's own is."""
     congestion_window_segments: int | None = None
     """The most that its window ever has; None: what the congestion control finds."""
     memory_bytes: int | None = None
     """Memory that the host's processes may use, the page cache of their files included."""
     largest_bytes: int | None = None
-    """Of an IP packet of its own that passes a path with a round trip; longer ones vanish."""
+    """Length of its IP packets that pass a path with a round trip; longer ones vanish."""
     dirty_bytes: int | None = None
-    """Of written data that may wait for the host's disk; None: the machine's own limit."""
+    """Bytes of written data that may wait for the host's disk; None: the machine's own limit."""
 
 
 @dataclass(frozen=True)
@@ -75,23 +75,23 @@ class Plant:
     client: Caps = field(default_factory=Caps)
     server: Caps = field(default_factory=Caps)
     round_trip_seconds: float | None = None
-    """What the path adds to the round trip; it then carries the lower of both shaped rates."""
+    """Seconds that the path adds; it then carries the lower of both shaped rates."""
     samba_options: tuple[str, ...] = ()
     """Lines for the [global] section of the server's smb.conf."""
     mtu_bytes: int | None = None
-    """Of a path with a round trip; None: packets as long as can be, which cost no CPU time."""
+    """MTU of a path with a round trip; None: packets as long as can be, for less CPU time."""
     loss_ratio: float = 0.0
     """Share of the packets that such a path loses, in each direction."""
     queue_bytes: int | None = None
-    """What waits before its rate, each way, until it drops; None: no end."""
+    """Bytes that wait before its rate, each way, until it drops; None: no end."""
     slow_crypto: bool = False
     """Whether the file server does without the CPU's instructions for AES, GCM and SHA."""
     beside: bool = False
     """Whether a second, faster link joins the hosts, by addresses that nobody named."""
     late_seconds: float = 0.0
-    """How long after the world is up neighbours and others' traffic begin, or a link falls."""
+    """Seconds of the world until neighbours and traffic of others begin, or a link falls."""
     stop_seconds: float = 0.0
-    """How long the file server stands still again and again; 0: never."""
+    """Seconds that the file server stands still again and again; 0: never."""
 
     def payload_bytes_per_second(self, verb: str) -> float | None:
         """Shaped payload rate of a push (the client sends) or a pull; None: not shaped, or not

@@ -45,7 +45,7 @@ class Path:
 
 @dataclass(frozen=True)
 class Ends:
-    """What the two ends are like; None: as fast or as large as the system lets them."""
+    """Sockets of the two ends; None: as fast or as large as the system lets them."""
 
     congestion_control: str = "cubic"
     receive_buffer_bytes: int | None = None
@@ -61,7 +61,7 @@ class Seen:
     sender: tuple[Glimpse, ...]
     receiver: tuple[Glimpse, ...]
 
-    def after(self, seconds: float) -> Seen:
+    def since(self, seconds: float) -> Seen:
         return Seen(*(tuple(g for g in each if g.elapsed_seconds >= seconds) for each in self.both))
 
     @property
@@ -69,7 +69,7 @@ class Seen:
         return self.sender, self.receiver
 
     def bytes_per_second(self) -> float:
-        """What arrived, by the receiver's kernel."""
+        """Returns what arrived, by the receiver's kernel."""
         first, last = self.receiver[0], self.receiver[-1]
         arrived = last.figures["received_bytes"] - first.figures["received_bytes"]
         return arrived / (last.elapsed_seconds - first.elapsed_seconds)
@@ -114,11 +114,11 @@ def observed(path: Path, ends: Ends, seconds: float, seed: int = 0) -> Seen:
             each.setblocking(True)
         began = time.monotonic()
         until = began + seconds
-        told = [
+        processes = [
             stack.enter_context(_Process(lambda: _end(receiver, _sink, ends, began, until))),
             stack.enter_context(_Process(lambda: _end(sender, _source, ends, began, until))),
         ]
-        received, sent = (each.told(until + ANSWER_SECONDS) for each in told)
+        received, sent = (each.answer(until + ANSWER_SECONDS) for each in processes)
         return Seen(tuple(sent), tuple(received))
 
 
@@ -132,14 +132,14 @@ Move = Callable[[socket.socket, Ends, float], None]
 
 def _end(connection: socket.socket, move: Move, ends: Ends, began: float, until: float) -> Any:
     """One end's whole work; returns its looks."""
-    seen: list[Glimpse] = []
+    glimpses: list[Glimpse] = []
 
     def look() -> None:
         due = time.monotonic()
         while due < until:
             figures = tcp_info.read(connection)
             queues = tcp_info.unread_bytes(connection), tcp_info.unsent_bytes(connection)
-            seen.append(Glimpse(time.monotonic() - began, figures, *queues))
+            glimpses.append(Glimpse(time.monotonic() - began, figures, *queues))
             # Not in step with a peer that moves bytes at regular times.
             due += LOOK_SECONDS * random.uniform(0.5, 1.5)
             time.sleep(max(0.0, due - time.monotonic()))
@@ -149,7 +149,7 @@ def _end(connection: socket.socket, move: Move, ends: Ends, began: float, until:
     threading.Thread(target=move, args=(connection, ends, until), daemon=True).start()
     looking.start()
     looking.join()
-    return seen
+    return glimpses
 
 
 def _source(connection: socket.socket, ends: Ends, until: float) -> None:
@@ -161,13 +161,13 @@ def _source(connection: socket.socket, ends: Ends, until: float) -> None:
 def _sink(connection: socket.socket, ends: Ends, until: float) -> None:
     buffer = memoryview(bytearray(LONGEST_PORTION_BYTES))
     for size in _portions(ends.sink_bytes_per_second, until):
-        left = size
-        while left > 0:
-            got = connection.recv_into(buffer[:left])
+        remaining = size
+        while remaining > 0:
+            got = connection.recv_into(buffer[:remaining])
             if not got:
                 return
             # An end that is not paced takes what there is.
-            left = left - got if ends.sink_bytes_per_second else 0
+            remaining = remaining - got if ends.sink_bytes_per_second else 0
 
 
 def _portions(rate: float | None, until: float) -> Any:
@@ -206,8 +206,8 @@ class _Process:
         self._process.kill()
         self._process.join()
 
-    def told(self, deadline: float) -> Any:
-        """What it did; waits until the deadline of the monotonic clock."""
+    def answer(self, deadline: float) -> Any:
+        """Returns what it did; waits until the deadline of the monotonic clock."""
         if not self._said.poll(max(0.0, deadline - time.monotonic())):
             raise RuntimeError("an end of the flow did not tell in time")
         try:

@@ -1,4 +1,4 @@
-"""What a spinning disc does with its requests, and when each is done: no clock, no I/O."""
+"""Requests of a spinning disc, and when each is done: no clock, no I/O."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 
 READ_AHEAD_BYTES = 4 << 20
-"""What the drive reads beyond the last request when the next one is late, and keeps."""
+"""Bytes that the drive reads beyond the last request when the next one is late, and keeps."""
 PATIENCE_SECONDS = 0.05
 """A request that has waited longer goes first, wherever it is."""
 
@@ -23,17 +23,17 @@ class Weak:
 
 @dataclass(frozen=True)
 class Disc:
-    """What is planted; a position is 0 at the outer edge (the first byte) and 1 at the inner."""
+    """Planted disc; a position is 0 at the outer edge (the first byte) and 1 at the inner."""
 
     outer_bytes_per_second: float
     inner_bytes_per_second: float
     size_bytes: int = 24 << 30
     seek_seconds: float = 0.008
-    """Of every jump, however long."""
+    """Seconds of every jump, however long."""
     flush_seconds: float = 0.008
-    """Of a flush after the last cached byte is on the platter; a drive with none has no work."""
+    """Seconds of a flush after the last cached byte is on the platter; with no cache no work."""
     write_cache_bytes: int = 4 << 20
-    """What the drive acknowledges before it is on the platter."""
+    """Bytes that the drive acknowledges before they are on the platter."""
     weak: Weak | None = None
 
     def bytes_per_second(self, position_ratio: float) -> float:
@@ -146,15 +146,15 @@ class Platter:
         end, gap = offset + request.size_bytes, offset - self._head
         rate = planted.bytes_per_second((offset + end) / 2 / planted.size_bytes)
         start = max(self._free, request.arrived)
-        kept, self._kept_from = self._kept_from, None
+        old_start, self._kept_from = self._kept_from, None
         if request.verb == "read":
-            if kept is not None and kept <= offset and end <= self._head:
-                self._kept_from = kept
+            if old_start is not None and old_start <= offset and end <= self._head:
+                self._kept_from = old_start
                 return start
             self._kept_from = offset
-            if kept is not None and 0 <= gap < planted.seek_seconds * rate:
+            if old_start is not None and 0 <= gap < planted.seek_seconds * rate:
                 # the drive did not wait for the request: it read on into its own cache
-                self._kept_from = max(kept, end - READ_AHEAD_BYTES)
+                self._kept_from = max(old_start, end - READ_AHEAD_BYTES)
                 self._head = end
                 start = max(self._free, request.arrived - READ_AHEAD_BYTES / rate)
                 return start + (gap + request.size_bytes) / rate

@@ -82,22 +82,22 @@ def outputs(lab: World, size_mib: int) -> Iterator[tuple[str, str]]:
 
 def prove(name: str, folder: Path) -> None:
     """Prints what the outputs of a world are explained as, beside what is planted there."""
-    chosen = WORLDS[name]
-    slow = chosen.slowest_bytes_per_second()
+    case = WORLDS[name]
+    slow = case.slowest_bytes_per_second()
     size_mib = max(32, min(384, round(slow * 5 / (1 << 20)))) if slow else 384
     files = []
-    with world(chosen.plant) as lab:
-        for named, text in outputs(lab, size_mib):
-            side, _, file = named.partition(":")
+    with world(case.plant) as lab:
+        for label, text in outputs(lab, size_mib):
+            side, _, file = label.partition(":")
             path = folder / f"{name}-{file}"
             path.write_text(text)
             files.append(f"{side}:{path}")
     command = [sys.executable, "-m", "bottleneck", "explain", *files, "--format", "json"]
     ended = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
-    print(f"\n{name}: {chosen.planted}", flush=True)
+    print(f"\n{name}: {case.planted}", flush=True)
     for copy in json.loads(ended.stdout)["diagnosis"]["copies"]:
-        named = "/".join(filter(None, (copy["verdict"][e] for e in ("component", "side", "cause"))))
-        print(f"  {copy['copy']} {copy['bytes_per_second'] / MB:.1f} MB/s: {named}")
+        label = "/".join(filter(None, (copy["verdict"][e] for e in ("component", "side", "cause"))))
+        print(f"  {copy['copy']} {copy['bytes_per_second'] / MB:.1f} MB/s: {label}")
         print(f"    {copy['verdict']['sentence']}", flush=True)
 
 
@@ -110,8 +110,8 @@ def main() -> int:
     if lacks:
         print("not run: " + "; ".join(lacks), file=sys.stderr)
         return 1
-    with tempfile.TemporaryDirectory() as kept:
-        folder = options.reports or Path(kept)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.reports or Path(scratch)
         folder.mkdir(exist_ok=True)
         for name in options.worlds or list(WORLDS):
             prove(name, folder)

@@ -36,7 +36,7 @@ from world import missing
 PART = 8
 """Worlds of one part of those that are drawn: some ten minutes."""
 ATTEMPTS = 3
-"""Of one world, where others on the machine disturb it; --attempts."""
+"""Attempts at one world, where others on the machine disturb it; --attempts."""
 RESULTS = Path(__file__).with_name("results.tsv")
 ALL_RIGHT, CONFIDENTLY_WRONG, NOT_NAMED, NO_LAB = 0, 1, 3, 69
 
@@ -103,10 +103,10 @@ def main() -> int:
         return NO_LAB
     results: list[Ran] = []
     if options.saved:
-        made = judged_again(options.saved, worlds, terms)
+        runs = judged_again(options.saved, worlds, terms)
     else:
-        made = _run(worlds, terms, options.attempts)
-    for ran in made:
+        runs = _run(worlds, terms, options.attempts)
+    for ran in runs:
         results.append(ran)
         if not options.summary:
             show(ran)
@@ -114,8 +114,8 @@ def main() -> int:
             with RESULTS.open("a", encoding="utf-8") as file:
                 file.writelines(_rows(ran, _tree(), "agent" if agent else "none"))
         if options.json:
-            told = {"runs": [asdict(each) for each in results], "tally": asdict(tally(results))}
-            options.json.write_text(json.dumps(told, indent=1) + "\n")
+            document = {"runs": [asdict(each) for each in results], "tally": asdict(tally(results))}
+            options.json.write_text(json.dumps(document, indent=1) + "\n")
     print("\n".join(lines(tally(results))))
     return grade(results)
 
@@ -129,14 +129,14 @@ def _rows(ran: Ran, tree: str, agent: str) -> Iterator[str]:
     """Tree, day, agent, world, copy, dialect, MB/s, verdict, confidence, grade: a copy a line."""
     for row in ran.verdicts:
         rate = "-" if row.bytes_per_second is None else f"{row.bytes_per_second / 1e6:.2f}"
-        told = (row.copy, row.dialect or "-", rate, row.verdict, row.confidence, row.grade)
+        cells = (row.copy, row.dialect or "-", rate, row.verdict, row.confidence, row.grade)
         day = time.strftime("%Y-%m-%d")
-        yield "\t".join(map(str, (tree, day, agent, ran.world, *told))) + "\n"
+        yield "\t".join(map(str, (tree, day, agent, ran.world, *cells))) + "\n"
 
 
 def _run(worlds: list[LabWorld], terms: Terms, attempts: int) -> Iterator[Ran]:
     for each in worlds:
-        yield undisturbed(each, attempts, lambda chosen: experiment(chosen, terms))
+        yield undisturbed(each, attempts, lambda case: experiment(case, terms))
 
 
 if __name__ == "__main__":

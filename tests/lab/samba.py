@@ -17,7 +17,7 @@ from host import SHARE, USER, Host
 from plant import Plant
 
 _SLOW_CRYPTO = ("env", "GNUTLS_CPUID_OVERRIDE=0x1", "NETTLE_FAT_OVERRIDE=none")
-"""What GnuTLS and Nettle, which smbd uses, take for a CPU without such instructions."""
+"""Environment in which GnuTLS and Nettle, which smbd uses, see a CPU without such instructions."""
 
 GLOBAL = """[global]
 workgroup = LAB
@@ -53,12 +53,12 @@ valid users = {user}
 
 
 WORKS_SECONDS = 0.01
-"""Of a server that stands still again and again, between two stops."""
+"""Seconds of work of a server that stands still again and again, between two stops."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """Where the server listens and who may log in."""
+    """Address of the server and who may log in."""
 
     target: str
     user: str

@@ -1,4 +1,4 @@
-"""What all worlds together say of the diagnosis: pure, from the judged verdicts of each run.
+"""Judgement of the diagnosis by all worlds: pure, from the judged verdicts of each run.
 
 The confusion matrix, the reliability table and the Brier score (Brier, "Verification of forecasts
 expressed in terms of probability", 1950), what was confident and wrong, and who ended early.
@@ -14,7 +14,7 @@ from experiment import Ran
 from judge import ABSTAINED, MISSED, RIGHT, WRONG, Judged
 
 BIN_EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9)
-"""Where the bins of confidence begin; the last one ends with 1."""
+"""Lower ends of the bins of confidence; the last one ends with 1."""
 CONFIDENT = 0.7
 EARLY_RATIO = 0.5
 """Share of its budget in which a run with one clear cap should end."""
@@ -46,26 +46,26 @@ class Tally:
     """Mean distance of a bin's confidence from its share that is right, by its count (ECE: Naeini,
     Cooper, Hauskrecht, "Obtaining Well Calibrated Probabilities Using Bayesian Binning", 2015)."""
     fitted_error: float | None
-    """The same where each half of the worlds has the confidence that was right in the other."""
+    """Error where each half of the worlds has the confidence that was right in the other."""
     f1: dict[str, float]
     """By component/side/cause: the harmonic mean of precision and recall."""
     confident_and_wrong: tuple[str, ...]
     right_ratio: float | None
-    """Of the verdicts that name somebody, or should have."""
+    """Right ones of the verdicts that name somebody, or should have."""
     part_ratio: float | None
-    """The same where the component and its side are right, whatever the cause."""
+    """Ratio where the component and its side are right, whatever the cause."""
     headline_ratio: float | None
-    """Of the copy that each run's summary speaks of: its first dialect."""
+    """Ratio for the copy that each run's summary speaks of: its first dialect."""
     early_ratio: float | None
-    """Of the runs with one clear cap: how many ended in half of their budget."""
+    """Share of the runs with one clear cap that ended in half of their budget."""
     late: tuple[str, ...]
-    """Those that did not, with their seconds."""
+    """Runs that did not, with their seconds."""
     broke: tuple[str, ...]
 
 
 def tally(results: Sequence[Ran]) -> Tally:
     rows = [(ran, row) for ran in results for row in ran.counted]
-    named = _named([row for _, row in rows])
+    naming = _naming([row for _, row in rows])
     clear = [ran for ran in results if ran.clear and not ran.broke]
     late = [ran for ran in clear if ran.elapsed_seconds > EARLY_RATIO * ran.allowed_seconds]
     headlines = [
@@ -77,10 +77,10 @@ def tally(results: Sequence[Ran]) -> Tally:
         worlds=len(results),
         grades=dict(sorted(Counter(row.grade for _, row in rows).items())),
         matrix=confusion([row for _, row in rows]),
-        bins=tuple(reliability(named)),
-        brier=brier(named),
-        calibration_error=calibration_error(named),
-        fitted_error=fitted_error({ran.world: _named(ran.counted) for ran in results}),
+        bins=tuple(reliability(naming)),
+        brier=brier(naming),
+        calibration_error=calibration_error(naming),
+        fitted_error=fitted_error({ran.world: _naming(ran.counted) for ran in results}),
         f1=f1(confusion([row for _, row in rows])),
         confident_and_wrong=tuple(
             f"{ran.world} {row.copy} {row.dialect or ''}: {row.verdict} {row.confidence:.2f}, "
@@ -97,7 +97,7 @@ def tally(results: Sequence[Ran]) -> Tally:
     )
 
 
-def _named(rows: Sequence[Judged]) -> list[Judged]:
+def _naming(rows: Sequence[Judged]) -> list[Judged]:
     return [row for row in rows if row.grade in (RIGHT, WRONG) and row.confidence is not None]
 
 
@@ -126,16 +126,16 @@ def confusion(rows: Sequence[Judged]) -> dict[str, dict[str, int]]:
         if row.grade == ABSTAINED:
             continue
         truth = row.verdict if row.grade == RIGHT else " | ".join(row.right)
-        found = matrix.setdefault(truth, {})
-        found[row.verdict] = found.get(row.verdict, 0) + 1
+        counts = matrix.setdefault(truth, {})
+        counts[row.verdict] = counts.get(row.verdict, 0) + 1
     return {truth: dict(sorted(matrix[truth].items())) for truth in sorted(matrix)}
 
 
-def reliability(named: Sequence[Judged]) -> list[Bin]:
-    """Of verdicts that are equally sure: how sure, and how many are right; no empty bin."""
+def reliability(rows: Sequence[Judged]) -> list[Bin]:
+    """Returns mean confidence and share of right ones of equally sure verdicts; no empty bin."""
     bins = []
     for low, high in zip(BIN_EDGES, (*BIN_EDGES[1:], 1.0), strict=True):
-        inside = [row for row in named if low <= _sure(row) < high or high == 1.0 == _sure(row)]
+        inside = [row for row in rows if low <= _sure(row) < high or high == 1.0 == _sure(row)]
         if inside:
             mean = sum(_sure(row) for row in inside) / len(inside)
             right = sum(row.grade == RIGHT for row in inside) / len(inside)
@@ -143,19 +143,19 @@ def reliability(named: Sequence[Judged]) -> list[Bin]:
     return bins
 
 
-def brier(named: Sequence[Judged]) -> float | None:
+def brier(rows: Sequence[Judged]) -> float | None:
     """0 is perfect; 0.25 is what a coin that says 0.5 of everything gets."""
-    if not named:
+    if not rows:
         return None
-    return sum((_sure(row) - (row.grade == RIGHT)) ** 2 for row in named) / len(named)
+    return sum((_sure(row) - (row.grade == RIGHT)) ** 2 for row in rows) / len(rows)
 
 
-def calibration_error(named: Sequence[Judged]) -> float | None:
+def calibration_error(rows: Sequence[Judged]) -> float | None:
     """0: the share that is right is what the confidence says; None: nothing is named."""
-    if not named:
+    if not rows:
         return None
-    off = [each.count * abs(each.mean_confidence - each.right_ratio) for each in reliability(named)]
-    return sum(off) / len(named)
+    off = [each.count * abs(each.mean_confidence - each.right_ratio) for each in reliability(rows)]
+    return sum(off) / len(rows)
 
 
 def fitted_error(worlds: Mapping[str, Sequence[Judged]]) -> float | None:
@@ -167,66 +167,66 @@ def fitted_error(worlds: Mapping[str, Sequence[Judged]]) -> float | None:
     names = sorted(worlds)
     halves = [[row for name in half for row in worlds[name]] for half in (names[::2], names[1::2])]
     judged = []
-    for fit, held in (halves, halves[::-1]):
+    for fit, other in (halves, halves[::-1]):
         learnt = {each.from_confidence: each for each in reliability(fit)}
-        for row in held:
-            known = learnt.get(max(edge for edge in BIN_EDGES if edge <= _sure(row)))
-            if known is not None:
-                right = (known.count * known.right_ratio + 1) / (known.count + 2)
+        for row in other:
+            fitted = learnt.get(max(edge for edge in BIN_EDGES if edge <= _sure(row)))
+            if fitted is not None:
+                right = (fitted.count * fitted.right_ratio + 1) / (fitted.count + 2)
                 judged.append(replace(row, confidence=right))
     return calibration_error(judged)
 
 
 def f1(matrix: dict[str, dict[str, int]]) -> dict[str, float]:
-    """Of each verdict that is true or was found; where several are true the first one counts."""
+    """Returns a score of each verdict that is true or was found; of several true ones the first."""
     pairs: Counter[tuple[str, str]] = Counter()
     for truth, row in matrix.items():
         for verdict, count in row.items():
             pairs[truth.split(" | ")[0], verdict] += count
-    named = sorted({name for pair in pairs for name in pair if not name.startswith("unknown/")})
-    told = {
-        name: sum(n for pair, n in pairs.items() for each in pair if each == name) for name in named
+    names = sorted({name for pair in pairs for name in pair if not name.startswith("unknown/")})
+    totals = {
+        name: sum(n for pair, n in pairs.items() for each in pair if each == name) for name in names
     }
-    return {name: 2 * pairs[name, name] / told[name] for name in named}
+    return {name: 2 * pairs[name, name] / totals[name] for name in names}
 
 
 def _sure(row: Judged) -> float:
     return row.confidence or 0.0
 
 
-def lines(found: Tally) -> list[str]:
-    told = ["", f"== {found.worlds} worlds", "", "true -> found (copies)"]
-    for truth, row in found.matrix.items():
+def lines(sums: Tally) -> list[str]:
+    page = ["", f"== {sums.worlds} worlds", "", "true -> found (copies)"]
+    for truth, row in sums.matrix.items():
         for verdict, count in row.items():
             mark = "  " if verdict == truth else "* "
-            told.append(f"{mark}{count:4}  {truth}  ->  {verdict}")
-    told += ["", "confidence    count   mean   right"]
-    for each in found.bins:
+            page.append(f"{mark}{count:4}  {truth}  ->  {verdict}")
+    page += ["", "confidence    count   mean   right"]
+    for each in sums.bins:
         span = f"{each.from_confidence:.1f}-{each.to_confidence:.1f}"
-        told.append(
+        page.append(
             f"{span:12}  {each.count:5}   {each.mean_confidence:.2f}  {each.right_ratio:6.1%}"
         )
-    told.append(f"Brier score: {_figure(found.brier)}")
-    told.append(f"expected calibration error: {_figure(found.calibration_error)}")
-    told.append(f"the same, fitted on the other half: {_figure(found.fitted_error)}")
-    told += ["", "F1 by verdict"]
-    told += [f"  {score:.3f}  {name}" for name, score in found.f1.items()]
-    told += ["", f"confident and wrong (>= {CONFIDENT}): {len(found.confident_and_wrong)}"]
-    told += [f"  {line}" for line in found.confident_and_wrong]
-    told.append(", ".join(f"{count} {grade}" for grade, count in found.grades.items()))
-    told.append(f"not named though planted: {_share(_missed(found))}")
-    told.append(f"right: {_share(found.right_ratio)} of the verdicts that name or should name")
-    told.append(f"component and side right: {_share(found.part_ratio)}")
-    told.append(f"right headlines: {_share(found.headline_ratio)}")
-    told.append(f"one clear cap, ended in half of the budget: {_share(found.early_ratio)}")
-    told += [f"  not: {', '.join(found.late)}"] if found.late else []
-    told += [f"no report: {', '.join(found.broke)}"] if found.broke else []
-    return told
+    page.append(f"Brier score: {_figure(sums.brier)}")
+    page.append(f"expected calibration error: {_figure(sums.calibration_error)}")
+    page.append(f"the same, fitted on the other half: {_figure(sums.fitted_error)}")
+    page += ["", "F1 by verdict"]
+    page += [f"  {score:.3f}  {name}" for name, score in sums.f1.items()]
+    page += ["", f"confident and wrong (>= {CONFIDENT}): {len(sums.confident_and_wrong)}"]
+    page += [f"  {line}" for line in sums.confident_and_wrong]
+    page.append(", ".join(f"{count} {grade}" for grade, count in sums.grades.items()))
+    page.append(f"not named though planted: {_share(_missed(sums))}")
+    page.append(f"right: {_share(sums.right_ratio)} of the verdicts that name or should name")
+    page.append(f"component and side right: {_share(sums.part_ratio)}")
+    page.append(f"right headlines: {_share(sums.headline_ratio)}")
+    page.append(f"one clear cap, ended in half of the budget: {_share(sums.early_ratio)}")
+    page += [f"  not: {', '.join(sums.late)}"] if sums.late else []
+    page += [f"no report: {', '.join(sums.broke)}"] if sums.broke else []
+    return page
 
 
-def _missed(found: Tally) -> float | None:
-    counted = sum(found.grades.get(each, 0) for each in (RIGHT, WRONG, MISSED))
-    return found.grades.get(MISSED, 0) / counted if counted else None
+def _missed(sums: Tally) -> float | None:
+    counted = sum(sums.grades.get(each, 0) for each in (RIGHT, WRONG, MISSED))
+    return sums.grades.get(MISSED, 0) / counted if counted else None
 
 
 def _figure(value: float | None) -> str:

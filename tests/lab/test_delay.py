@@ -41,7 +41,7 @@ def _joined(path: DelayedPath) -> Iterator[tuple[socket.socket, socket.socket]]:
         yield client, server
 
 
-def _moved(client: socket.socket, server: socket.socket, content: bytes) -> bytes:
+def _transfer(client: socket.socket, server: socket.socket, content: bytes) -> bytes:
     sender = threading.Thread(target=client.sendall, args=(content,))
     sender.start()
     arrived = bytearray()
@@ -55,17 +55,17 @@ def _moved(client: socket.socket, server: socket.socket, content: bytes) -> byte
 def test_all_that_is_sent_arrives_in_order_and_no_earlier_than_the_delay() -> None:
     with delayed(0.02) as path, _joined(path) as (client, server):
         began = time.monotonic()
-        assert _moved(client, server, b"?") == b"?"
-        assert _moved(server, client, b"!") == b"!"
+        assert _transfer(client, server, b"?") == b"?"
+        assert _transfer(server, client, b"!") == b"!"
         assert time.monotonic() - began >= path.round_trip_seconds
         content = os.urandom(8 * MIB)
-        assert _moved(client, server, content) == content
+        assert _transfer(client, server, content) == content
 
 
 def test_a_planted_rate_is_not_exceeded(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock that only the forwarder's waiting moves."""
     clock = FakeClock(0.0)
-    given: list[float] = []
+    times: list[float] = []
     taken, sender = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     taken.setblocking(False)
 
@@ -74,7 +74,7 @@ def test_a_planted_rate_is_not_exceeded(monkeypatch: pytest.MonkeyPatch) -> None
             raise EOFError
         clock.time += arguments[3]
 
-    writing = SimpleNamespace(read=os.read, write=lambda *_: given.append(clock.time))
+    writing = SimpleNamespace(read=os.read, write=lambda *_: times.append(clock.time))
     for name, stands in (
         ("time", clock),
         ("select", SimpleNamespace(select=wait)),
@@ -86,11 +86,11 @@ def test_a_planted_rate_is_not_exceeded(monkeypatch: pytest.MonkeyPatch) -> None
             sender.send(bytes(1000))
         with pytest.raises(EOFError):
             forward(taken.fileno(), 0, Line(0.001, bytes_per_second=20e3))
-    assert given == pytest.approx([(number + 1) / 20 for number in range(20)])
+    assert times == pytest.approx([(number + 1) / 20 for number in range(20)])
 
 
 def _arrivals(count: int, length: int, **poorer: Any) -> int:
-    """How many of that many datagrams sent in one go come out at the far end."""
+    """Returns how many of that many datagrams sent in one go come out at the far end."""
     with delayed(0.005, **poorer) as path, ExitStack() as stack:
         with path.server.entered():
             far = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
@@ -152,8 +152,8 @@ def test_it_leaves_no_device_no_namespace_and_no_process() -> None:
         lines = subprocess.run(["ip", "-brief", "link"], capture_output=True, text=True).stdout
         return {str(Path("/proc/thread-self/ns/net").readlink()), lines}
 
-    before = namespaces(), children(), sorted(os.listdir("/proc/self/fd"))
+    earlier = namespaces(), children(), sorted(os.listdir("/proc/self/fd"))
     with pytest.raises(ZeroDivisionError), delayed(0.001) as path, path.server.entered():
-        assert namespaces() != before[0]
+        assert namespaces() != earlier[0]
         raise ZeroDivisionError
-    assert (namespaces(), children(), sorted(os.listdir("/proc/self/fd"))) == before
+    assert (namespaces(), children(), sorted(os.listdir("/proc/self/fd"))) == earlier

@@ -82,7 +82,7 @@ def test_a_reader_that_asks_late_finds_it_read() -> None:
 
 
 def test_nobody_waits_for_ever() -> None:
-    """Those at the heads go first, until another has lost its patience."""
+    """Requests at the heads go first, until another has lost its patience."""
     platter = Platter(_flat())
     platter.take(Request(99, "read", 9000 * MIB, MIB, 0.0))
     for number in range(20):
@@ -93,7 +93,7 @@ def test_nobody_waits_for_ever() -> None:
 
 
 def test_a_flush_waits_for_the_drives_cache() -> None:
-    """What fits is acknowledged at once; the flush is done when it lies on the platter."""
+    """A write that fits is acknowledged at once; the flush is done when it lies on the platter."""
     platter = Platter(_flat(write_cache_bytes=2 * MIB, flush_seconds=0.02))
     for number in range(3):
         platter.take(Request(number, "write", (500 + number) * MIB, MIB, 0.0))
@@ -113,10 +113,10 @@ def _needs_a_disc() -> None:
 
 def _traces(owner: int) -> list[str]:
     name = f"{discs.PREFIX}{owner}-"
-    told = subprocess.run(["losetup", "--list"], capture_output=True, text=True, check=True).stdout
-    lines = told + Path("/proc/self/mountinfo").read_text()
-    found = [line for line in lines.splitlines() if name in line]
-    return found + [str(each) for each in discs.WORK.glob(f"{name}*")]
+    text = subprocess.run(["losetup", "--list"], capture_output=True, text=True, check=True).stdout
+    lines = text + Path("/proc/self/mountinfo").read_text()
+    traces = [line for line in lines.splitlines() if name in line]
+    return traces + [str(each) for each in discs.WORK.glob(f"{name}*")]
 
 
 @pytest.mark.usefixtures("_needs_a_disc")
@@ -171,9 +171,9 @@ def test_files_lie_where_they_were_put(tmp_path: Path) -> None:
 
 @pytest.mark.lab
 @pytest.mark.usefixtures("_needs_a_disc")
-@pytest.mark.parametrize("more", [[], ["--files"]])
-def test_the_product_finds_what_is_planted(more: list[str]) -> None:
+@pytest.mark.parametrize("options", [[], ["--files"]])
+def test_the_product_finds_what_is_planted(options: list[str]) -> None:
     """Each zone, the ratio of both edges, the seek and the weak zone, by find_disc.py --quick."""
-    command = [sys.executable, str(Path(__file__).with_name("find_disc.py")), "--quick", *more]
+    command = [sys.executable, str(Path(__file__).with_name("find_disc.py")), "--quick", *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -18,7 +18,7 @@ def _copy(copy: str, rate: float | None, component: str, side: str | None, cause
 
 
 def _grades(world: str, *copies: Any, steps: Any = (), agent: bool = True) -> dict[str, Any]:
-    """Of a report with these copies: each copy's grade, the first dialect's if there are two."""
+    """Returns each copy's grade in a report of these, the first dialect's if there are two."""
     report = {"diagnosis": {"copies": list(copies)}, "steps": list(steps)}
     rows = verdicts(WORLDS[world], report, agent=agent)
     return {row.copy: row.grade for row in reversed(rows)}
@@ -45,7 +45,7 @@ def test_blaming_nobody_is_a_miss_only_where_the_plant_caps_the_copy() -> None:
     assert _grade("nothing", "push.cached", 500e6, "instrument", "client", "ceiling") == ABSTAINED
 
 
-def _made(flush_seconds: float) -> Any:
+def _copy_step(flush_seconds: float) -> Any:
     """The step of a push of 14 MB in 0.17 s."""
     setting = {"copy": "push.cached", "dialect": "3.1.1", "end": "folder"}
     outcome = {
@@ -64,12 +64,12 @@ def test_the_flush_of_a_disk_without_a_plant_is_not_held_against_the_link() -> N
         ("client-write", 0.001, WRONG),
         ("server-write", 0.03, WRONG),
     ):
-        found = _grades(world, copy, steps=[_made(flush_seconds)])
-        assert found["push.cached"] == grade, (world, flush_seconds)
+        grades = _grades(world, copy, steps=[_copy_step(flush_seconds)])
+        assert grades["push.cached"] == grade, (world, flush_seconds)
 
 
 def test_a_copy_on_a_far_path_spends_round_trips_on_its_start_and_its_end() -> None:
-    """What would be too little on a LAN is the link there, and no blame is no fault."""
+    """Too little for a LAN is the link there, and no blame is no fault."""
     link, full = ("network", "path", "link-rate"), 25e6 * payload_ratio(9000)
     assert _grade("wan-40", "pull.cached", 0.75 * full, *link) == RIGHT
     assert _grade("wan-40", "pull.cached", 0.60 * full, *link) == WRONG
@@ -87,7 +87,7 @@ def test_a_short_copy_spends_more_of_its_time_on_round_trips() -> None:
     full = 12.5e6 * PAYLOAD_RATIO
     copy = _copy("pull.cached", 0.8 * full, "network", "path", "link-rate")
     for seconds, grade in ((1.0, RIGHT), (10.0, WRONG)):
-        step = _made(0.0)
+        step = _copy_step(0.0)
         step["setting"]["copy"] = "pull.cached"
         step["outcome"]["samples"] = [[0.0, 0], [seconds, 10_000_000]]
         assert _grades("sndbuf-client", copy, steps=[step])["pull.cached"] == grade, seconds
@@ -111,25 +111,25 @@ def test_a_quota_caps_only_a_copy_that_does_not_fill_the_link(
     filled: float, quota: str, link: str, unknown: str
 ) -> None:
     """Two caps can stand close together: which of them holds is told by the rate."""
-    at = ("pull.cached", filled * GIGABIT)
-    assert _grade("server-quota", *at, "cpu", "server", "quota") == quota
-    assert _grade("server-quota", *at, "network", "path", "link-rate") == link
-    assert _grade("server-quota", *at, "unknown", None, "inconclusive") == unknown
+    rated = ("pull.cached", filled * GIGABIT)
+    assert _grade("server-quota", *rated, "cpu", "server", "quota") == quota
+    assert _grade("server-quota", *rated, "network", "path", "link-rate") == link
+    assert _grade("server-quota", *rated, "unknown", None, "inconclusive") == unknown
 
 
 def test_a_shared_link_stays_shared() -> None:
     """The rate that others leave free is reached, and still the link is not simply slow."""
     free = WORLDS["busy-link"].plant.payload_bytes_per_second("pull")
-    at = ("pull.cached", free)
-    assert _grade("busy-link", *at, "network", "path", "contention") == RIGHT
-    assert _grade("busy-link", *at, "network", "path", "link-rate") == WRONG
+    rated = ("pull.cached", free)
+    assert _grade("busy-link", *rated, "network", "path", "contention") == RIGHT
+    assert _grade("busy-link", *rated, "network", "path", "link-rate") == WRONG
 
 
 def test_a_second_dialect_that_the_budget_left_out_is_no_miss() -> None:
     """The copy was made and its cap named; a copy made in no dialect is missed."""
     skipped = _copy("pull.cached", None, "unknown", None, "not-measured")
-    made = _copy("pull.cached", 12e6, "network", "path", "link-rate")
-    report = {"diagnosis": {"copies": [made, skipped]}, "steps": []}
+    capped = _copy("pull.cached", 12e6, "network", "path", "link-rate")
+    report = {"diagnosis": {"copies": [capped, skipped]}, "steps": []}
     assert [row.grade for row in verdicts(WORLDS["link-100"], report)[:2]] == [RIGHT, ABSTAINED]
 
 
@@ -137,14 +137,14 @@ def test_without_an_agent_a_copy_that_nobody_can_make_is_not_counted() -> None:
     """One that was made all the same is judged, and so is any other copy that was not."""
     skipped = _copy("pull.uncached", None, "unknown", None, "not-measured")
     missed = _copy("push.cached", None, "unknown", None, "not-measured")
-    made = _copy("pull.uncached", 25e6, "network", "path", "link-rate")
-    for found, agent, grade in (
+    capped = _copy("pull.uncached", 25e6, "network", "path", "link-rate")
+    for judged, agent, grade in (
         (skipped, False, NOT_COUNTED),
         (skipped, True, MISSED),
-        (made, False, WRONG),
+        (capped, False, WRONG),
         (missed, False, ABSTAINED),
     ):
-        assert _grades("server-read", found, agent=agent)[found["copy"]] == grade
+        assert _grades("server-read", judged, agent=agent)[judged["copy"]] == grade
     missed_all = dict.fromkeys(COPIES, MISSED)
     assert _grades("link-100", agent=False) == {**missed_all, "pull.uncached": NOT_COUNTED}
 

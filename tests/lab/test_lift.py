@@ -1,4 +1,4 @@
-"""Which predictions are held against what, and when they hold."""
+"""Predictions that are held against what was measured, and when they hold."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def _pair(actual: float) -> Pair:
 
 def test_a_prediction_counts_where_the_cap_was_named_rightly() -> None:
     """A wrong name promises nothing that could be lifted; of two dialects the newest counts."""
-    found = promises(WORLD, _report(_copy("3.1.1", "read", 36e6), _copy("smb1", "read", 30e6)))
-    assert [(each.dialect, each.median) for each in found] == [("3.1.1", 36e6)]
+    rates = promises(WORLD, _report(_copy("3.1.1", "read", 36e6), _copy("smb1", "read", 30e6)))
+    assert [(each.dialect, each.median) for each in rates] == [("3.1.1", 36e6)]
     assert promises(WORLD, _report(_copy("3.1.1", "write", 36e6))) == []
     assert promises(WORLD, _report(_copy("3.1.1", "read", None))) == []
     other = {**_copy("3.1.1", "read", 36e6), "copy": "pull.cached"}
@@ -43,15 +43,15 @@ def test_a_prediction_counts_where_the_cap_was_named_rightly() -> None:
 
 
 def test_the_actual_rate_is_that_of_the_same_copy_in_the_same_dialect() -> None:
-    """The same copy to memory is another one, and one that failed has no rate."""
+    """A copy to memory is another one, and one that failed has no rate."""
 
     def step(end: str, dialect: str, rate: float | None) -> Any:
         setting = {"copy": "pull.uncached", "dialect": dialect, "end": end}
-        told = {"kind": "failed"} if rate is None else {"kind": "measured"}
+        outcome = {"kind": "failed"} if rate is None else {"kind": "measured"}
         return {
             "stage": "smb-copy",
             "setting": setting,
-            "outcome": {**told, "bytes_per_second": {"median": rate}},
+            "outcome": {**outcome, "bytes_per_second": {"median": rate}},
         }
 
     report = {

@@ -36,13 +36,13 @@ WORLDS: dict[str, tuple[dict[str, str], set[str]]] = {
     "cache=none": ({"MOUNT": ",cache=none"}, {"smb", "cpu", "unknown"}),
     "dm-crypt below": ({"CRYPT": "yes"}, {"cpu", "disk", "unknown", "instrument"}),
 }
-"""What the job is told, and the components that may be named of the mount's copies."""
+"""Settings of the job, and the components that may be named of the mount's copies."""
 
 
-def run_in_vm(tmp_path: Path, told: dict[str, str]) -> tuple[str, list[dict[str, Any]]]:
-    """What the job printed, and the copies of its report."""
+def run_in_vm(tmp_path: Path, settings: dict[str, str]) -> tuple[str, list[dict[str, Any]]]:
+    """Returns what the job printed, and the copies of its report."""
     usual = {"MOUNT": "", "NETEM": "", "CRYPT": "", "ROOT": str(ROOT), "PYTHON": sys.executable}
-    set_ = "".join(f"{name}='{value}'\n" for name, value in (usual | told).items())
+    set_ = "".join(f"{name}='{value}'\n" for name, value in (usual | settings).items())
     job = tmp_path / "job.sh"
     job.write_text(set_ + (ROOT / "tests/lab/mounted.sh").read_text())
     words = ["bash", VM, "run", str(job), str(SECONDS)]
@@ -55,14 +55,14 @@ def run_in_vm(tmp_path: Path, told: dict[str, str]) -> tuple[str, list[dict[str,
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_a_mounted_share_is_judged_right_and_what_stays_is_told(tmp_path: Path, name: str) -> None:
-    told, components = WORLDS[name]
-    text, copies = run_in_vm(tmp_path, told)
-    made = [each for each in copies if each["dialect"] == "native" and each["bytes_per_second"]]
-    assert made
-    for each in made:
+    settings, components = WORLDS[name]
+    text, copies = run_in_vm(tmp_path, settings)
+    native = [each for each in copies if each["dialect"] == "native" and each["bytes_per_second"]]
+    assert native
+    for each in native:
         assert each["verdict"]["component"] in components, each
         assert name == "cache=none" or not any(word in str(each["advice"]) for word in OWN_OPTIONS)
     assert name != "1 % lost" or "loss" in {each["verdict"]["cause"] for each in copies}
-    assert name != "cache=none" or "cache=none" in json.dumps(made)
+    assert name != "cache=none" or "cache=none" in json.dumps(native)
     # What a path of 1 MB/s cannot remove in the time of an end is told, with what removes it.
     assert "left:  \n" in text or "may remain; the next run or bottleneck cleanup" in text, text

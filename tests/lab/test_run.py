@@ -37,9 +37,9 @@ def test_a_wrong_verdict_is_excused_by_a_measured_disturbance_alone(
     runs: list[Ran], counted: int
 ) -> None:
     """A world is repeated only where others took the CPU, three times at most; the last counts."""
-    left: Iterator[Ran] = iter(runs)
-    assert undisturbed(WORLDS["link-100"], 3, lambda _: next(left)) is runs[counted]
-    assert len(list(left)) == len(runs) - counted - 1
+    remaining: Iterator[Ran] = iter(runs)
+    assert undisturbed(WORLDS["link-100"], 3, lambda _: next(remaining)) is runs[counted]
+    assert len(list(remaining)) == len(runs) - counted - 1
 
 
 def test_the_exit_code_tells_the_worst() -> None:
@@ -56,9 +56,9 @@ def test_only_the_kernels_own_threads_are_taken_off() -> None:
     """Their time is the lab's as much as anybody's; a shell's is somebody else's."""
     assert kernel_ticks(KTHREAD) == 42
     assert kernel_ticks(SHELL) is None
-    before = Moment(10.0, 100.0, {9: 50.0, 11: 30.0})
-    after = Moment(12.0, 101.5, {9: 50.5, 12: 0.25})  # 11 has ended, 12 is new
-    assert foreign_cores(before, after) == pytest.approx((1.5 - 0.75) / 2)
+    earlier = Moment(10.0, 100.0, {9: 50.0, 11: 30.0})
+    later = Moment(12.0, 101.5, {9: 50.5, 12: 0.25})  # 11 has ended, 12 is new
+    assert foreign_cores(earlier, later) == pytest.approx((1.5 - 0.75) / 2)
 
 
 def test_one_bad_window_is_a_disturbance() -> None:

@@ -24,7 +24,7 @@ def test_each_side_sees_its_own_part_of_the_copy() -> None:
     if lacks := missing():
         pytest.skip("not run: " + "; ".join(lacks))
     with world(Plant()) as lab:
-        asked = {
+        request = {
             "target": lab.share.target,
             "user": lab.share.user,
             "password": lab.share.password,
@@ -36,7 +36,7 @@ def test_each_side_sees_its_own_part_of_the_copy() -> None:
         }
         done = subprocess.run(
             [lab.client.script, sys.executable, str(RUN)],
-            input=json.dumps(asked) + "\n",
+            input=json.dumps(request) + "\n",
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,

@@ -1,4 +1,4 @@
-"""What the lab says of all worlds together, from made verdicts."""
+"""Words of the lab on all worlds together, from made verdicts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ LINK, READ, ZONE = "network/path/link-rate", "disk/server/read", "disk/server/zo
 UNKNOWN = "unknown/inconclusive"
 
 
-def _row(grade: str, found: str, confidence: float | None = 0.9, *right: str) -> Judged:
-    return Judged("pull.cached", "3.1.1", 1e7, found, confidence, grade, right or (found,))
+def _row(grade: str, verdict: str, confidence: float | None = 0.9, *right: str) -> Judged:
+    return Judged("pull.cached", "3.1.1", 1e7, verdict, confidence, grade, right or (verdict,))
 
 
 def _ran(*rows: Judged, world: str, elapsed_seconds: float = 20.0, **options: Any) -> Ran:
@@ -39,7 +39,7 @@ RUNS = [
 
 
 def test_all_worlds_together_read_as_they_were_looked_at(golden: Callable[[str], None]) -> None:
-    """What is true stands in rows, of several answers a right one in its own; a miss is a loss.
+    """True verdicts stand in rows, of several a right one in its own; a miss is a loss.
 
     Neither right nor wrong are an abstention that is no fault and a copy that cannot be made.
     """
@@ -53,8 +53,8 @@ def test_a_fitted_confidence_is_judged_on_worlds_that_it_never_saw(
     """18 of 18 right at 0.75: 0.95 for the other half, which is 0.05 off where all are right."""
     timid = [_row(RIGHT, LINK, 0.75)] * 18
     for others in (timid, [_row(WRONG, LINK, 0.75)], []):
-        found = tally([_ran(*timid, world="a"), _ran(*others, world="b")])
-        golden(next(line for line in lines(found) if "fitted" in line))
+        total = tally([_ran(*timid, world="a"), _ran(*others, world="b")])
+        golden(next(line for line in lines(total) if "fitted" in line))
 
 
 def test_nothing_to_count_has_no_figures(golden: Callable[[str], None]) -> None:

@@ -11,12 +11,12 @@ pytestmark = pytest.mark.lab
 
 @pytest.mark.parametrize("name", ["link-100-alone", "server-read", "smbget-10ms"])
 def test_the_planted_cap_of_a_running_copy_is_named(name: str) -> None:
-    """Of one end alone, too, but never as sure."""
+    """One end alone is enough, too, but never as sure."""
     if lacks := missing():
         pytest.skip("not run: " + "; ".join(lacks))
     case = CASES[name]
     ran = watched(case)
     assert ran.exit_code == 0, ran.message
-    assert ran.named in case.right and ran.copy["copy"] == f"{case.verb}.uncached"
+    assert ran.answer in case.right and ran.copy["copy"] == f"{case.verb}.uncached"
     confidence = ran.copy["verdict"]["confidence"]
     assert confidence >= 0.85 if case.agent else confidence <= 0.8

@@ -73,8 +73,8 @@ def test_the_hosts_see_their_own_network_and_limits() -> None:
     """Each has its interface, name and core, and sees its cgroups as a container does."""
     with world(SLOW) as lab:
         for host, core in ((lab.client, "0"), (lab.server, "1")):
-            asked = "hostname; ls /sys/class/net; grep Cpus_allowed_list /proc/self/status"
-            words = host.run(["sh", "-c", asked]).stdout.split()
+            script = "hostname; ls /sys/class/net; grep Cpus_allowed_list /proc/self/status"
+            words = host.run(["sh", "-c", script]).stdout.split()
             assert words == [host.name, "eth0", "lo", "Cpus_allowed_list:", core]
         quota = f"/sys/fs/cgroup/cpu/{lab.server.group}/cpu.cfs_quota_us"
         # The server is entered from the client, as the product's agent is.
@@ -86,9 +86,9 @@ def test_a_host_has_kernel_settings_and_a_congestion_control_of_its_own() -> Non
     small = "4096\t65536\t131072"
     client = Caps(sysctls=(("net.ipv4.tcp_rmem", small),), congestion_control="reno")
     with world(Plant(client=client, round_trip_seconds=0.004, mtu_bytes=1500)) as lab:
-        asked = "cat /proc/sys/net/ipv4/tcp_rmem /sys/class/net/eth0/mtu; ip route"
-        own, other = (host.run(["sh", "-c", asked]).stdout for host in (lab.client, lab.server))
-        assert own.startswith(f"{small}\n1500\n")
-        assert "congctl reno" in own
+        words = "cat /proc/sys/net/ipv4/tcp_rmem /sys/class/net/eth0/mtu; ip route"
+        reno, other = (host.run(["sh", "-c", words]).stdout for host in (lab.client, lab.server))
+        assert reno.startswith(f"{small}\n1500\n")
+        assert "congctl reno" in reno
         assert small not in other
         assert "congctl" not in other

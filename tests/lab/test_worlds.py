@@ -1,4 +1,4 @@
-"""What the worlds have to be: told apart, in CONTRACT's words, with room between their caps."""
+"""Worlds are told apart, in CONTRACT's words, with room between their caps."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def test_every_world_has_a_name_of_its_own() -> None:
     assert len(WORLDS) == sum(len(group) for group in GROUPS.values()) >= LEAST_WORLDS
 
 
-@pytest.mark.parametrize("chosen", WORLDS.values(), ids=lambda each: each.name)
-def test_the_truth_is_told_in_words_that_a_verdict_has(chosen: LabWorld) -> None:
+@pytest.mark.parametrize("case", WORLDS.values(), ids=lambda each: each.name)
+def test_the_truth_is_told_in_words_that_a_verdict_has(case: LabWorld) -> None:
     """A word that no verdict can have would make a world that nobody can get right."""
-    for expected in chosen.expected:
+    for expected in case.expected:
         for component, side, cause in expected.right:
             check_words(component, side, cause)
         assert expected.right
-    assert {expected.copy for expected in chosen.expected} >= set(COPIES)
+    assert {expected.copy for expected in case.expected} >= set(COPIES)
 
 
 @pytest.mark.parametrize("cause", MAIN_CAUSES)
@@ -67,9 +67,9 @@ def test_a_planting_changes_what_it_names_and_keeps_all_else() -> None:
     plant, _ = planting("client.quota=0.1 server.quota=0.2 reads=2.5M smb: a = b; c = d", Plant())
     small, large = Caps(2_500_000, quota_ratio=0.1), Caps(2_500_000, quota_ratio=0.2)
     assert plant == Plant(small, large, samba_options=("a = b", "c = d"))
-    free, own = planting("server.quota=none rtt=0.02 size=160Mi", plant)
+    free, options = planting("server.quota=none rtt=0.02 size=160Mi", plant)
     assert free == replace(plant, server=Caps(2_500_000), round_trip_seconds=0.02)
-    assert own == {"size_bytes": 160 << 20}
+    assert options == {"size_bytes": 160 << 20}
     assert planting("smb: none", plant)[0].samba_options == ()
     with pytest.raises(KeyError):
         planting("server.speed=1M", plant)

@@ -59,7 +59,7 @@ PATH = {
 """Words of a planting; those of a host for both, or behind "client." or "server."."""
 WORLD = {"budget": "least_budget_seconds", "size": "size_bytes", "file": "file", "tie": "tie"}
 WAN = "sends=100M control=cubic mtu=1500 queue=250k"
-"""What the word `wan` stands for: ordinary frames, a queue of 20 ms at 100 Mbit/s."""
+"""Words that `wan` stands for: ordinary frames, a queue of 20 ms at 100 Mbit/s."""
 _UNITS = {"k": 10**3, "M": 10**6, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
 _NAMES: dict[str, Any] = {"none": None, "yes": True, "no": False}
 
@@ -80,13 +80,13 @@ class LabWorld:
     plant: Plant
     expected: tuple[Expected, ...]
     least_budget_seconds: int = 0
-    """What its copies need, which are slow or stall."""
+    """Budget that its copies need, which are slow or stall."""
     size_bytes: int | None = None
-    """Of the files; None: what the product chooses."""
+    """Size of the files; None: what the product chooses."""
     file: str | None = None
     """A user's own file on the share, which the product is pointed at."""
     lifted: Plant | None = None
-    """The same world without a cap; None: not to be lifted."""
+    """World without a cap; None: not to be lifted."""
     freed: tuple[str, ...] = ()
     """The copies whose cap that was."""
     tie: bool = False
@@ -121,22 +121,22 @@ def worlds(file: Path) -> tuple[LabWorld, ...]:
 
 
 def parsed(text: str) -> tuple[LabWorld, ...]:
-    """Those of the text of such a file."""
-    found = []
+    """Returns the worlds of the text of such a file."""
+    parts = []
     text = text.replace("\n    ", " ")
     for line in filter(None, text.splitlines()):
         if not line.startswith(" "):
-            found.append({"name": line})
+            parts.append({"name": line})
         else:
             key, _, rest = line.strip().partition(" ")
-            found[-1][key] = rest
-    return tuple(_world(each) for each in found)
+            parts[-1][key] = rest
+    return tuple(_world(each) for each in parts)
 
 
-def _world(told: dict[str, str]) -> LabWorld:
-    name, _, what = told["name"].partition(": ")
-    plant, own = planting(told["plant"], Plant())
-    truth = dict(word.split("=") for word in told["true"].split())
+def _world(part: dict[str, str]) -> LabWorld:
+    name, _, what = part["name"].partition(": ")
+    plant, settings = planting(part["plant"], Plant())
+    truth = dict(word.split("=") for word in part["true"].split())
     others = verdicts(truth.pop("else", ""))
     touched = {
         copy: verdicts(right)
@@ -145,23 +145,23 @@ def _world(told: dict[str, str]) -> LabWorld:
     }
     copies = (*COPIES, *(copy for copy in touched if copy not in COPIES))
     expected = (Expected(copy, touched.get(copy, others), copy in touched) for copy in copies)
-    world = LabWorld(name, what, plant, tuple(expected), **own)
-    if "lift" not in told:
+    world = LabWorld(name, what, plant, tuple(expected), **settings)
+    if "lift" not in part:
         return world
-    lifted, own = planting(told["lift"], plant)
+    lifted, settings = planting(part["lift"], plant)
     return replace(
-        world, lifted=lifted, freed=tuple(own.get("frees", ",".join(touched)).split(","))
+        world, lifted=lifted, freed=tuple(settings.get("frees", ",".join(touched)).split(","))
     )
 
 
 def verdicts(text: str) -> frozenset[Triple]:
-    """Those of COMPONENT/SIDE/CAUSE,CAUSE|...; an empty side is none."""
-    found: set[Triple] = set()
+    """Returns the verdicts of COMPONENT/SIDE/CAUSE,CAUSE|...; an empty side is none."""
+    right: set[Triple] = set()
     for part in filter(None, text.split("|")):
         component, _, rest = part.partition("/")
         side, _, causes = rest.partition("/")
-        found |= NAMED.get(part) or {(component, side or None, each) for each in causes.split(",")}
-    return frozenset(found)
+        right |= NAMED.get(part) or {(component, side or None, each) for each in causes.split(",")}
+    return frozenset(right)
 
 
 def planting(text: str, plant: Plant) -> tuple[Plant, dict[str, Any]]:
@@ -170,19 +170,19 @@ def planting(text: str, plant: Plant) -> tuple[Plant, dict[str, Any]]:
     if has_samba:
         options = () if samba == "none" else tuple(samba.split("; "))
         plant = replace(plant, samba_options=options)
-    own: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for word in words.replace("wan", WAN).split():
         key, _, value = word.partition("=")
         side, _, cap = key.rpartition(".")
         if key in PATH:
             plant = replace(plant, **{PATH[key]: number(value)})
         elif key in WORLD or key == "frees":
-            own[WORLD.get(key, key)] = number(value)
+            settings[WORLD.get(key, key)] = number(value)
         else:
             for host in (side,) if side else ("client", "server"):
                 changed: dict[str, Any] = {host: _capped(getattr(plant, host), cap, value)}
                 plant = replace(plant, **changed)
-    return plant, own
+    return plant, settings
 
 
 def _capped(caps: Caps, key: str, value: str) -> Caps:
@@ -201,8 +201,8 @@ def _capped(caps: Caps, key: str, value: str) -> Caps:
     if key in ("seek", "flush"):
         disc = replace(spinning.disc, **{f"{key}_seconds": number(value)})
         return replace(caps, spinning=replace(spinning, disc=disc))
-    told: Any = tuple(map(float, value.split(":"))) if key == "room" else number(value)
-    return replace(caps, spinning=replace(spinning, **{key: told}))
+    figures: Any = tuple(map(float, value.split(":"))) if key == "room" else number(value)
+    return replace(caps, spinning=replace(spinning, **{key: figures}))
 
 
 def number(text: str) -> Any:

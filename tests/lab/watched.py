@@ -34,7 +34,7 @@ CLIENTS = ("smbclient", "smbget", "rclone")
 """Programs that speak SMB by themselves: a watch without a process id finds their connection."""
 WATCH_SECONDS = 6
 LONGEST_SECONDS = 60
-"""Of one watch: its start, its time, its end."""
+"""Seconds of one watch: its start, its time, its end."""
 
 
 @dataclass(frozen=True)
@@ -118,11 +118,11 @@ class Ran:
 
     @property
     def copy(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.report["diagnosis"]["copies"][0]
-        return found
+        first: dict[str, Any] = self.report["diagnosis"]["copies"][0]
+        return first
 
     @property
-    def named(self) -> tuple[str, str | None, str]:
+    def answer(self) -> tuple[str, str | None, str]:
         verdict = self.copy["verdict"]
         return verdict["component"], verdict["side"], verdict["cause"]
 
@@ -152,29 +152,29 @@ def _make(host: Host, path: Path, size_bytes: int) -> None:
 @contextlib.contextmanager
 def _copying(lab: World, case: Case) -> Iterator[subprocess.Popen[bytes]]:
     """The program at work on the client until the block ends."""
-    own = lab.client.folder / (NAME if case.verb == "push" else "pulled.bin")
+    local = lab.client.folder / (NAME if case.verb == "push" else "pulled.bin")
     there = "pushed.bin" if case.verb == "push" else NAME
     log = lab.work / "program.log"
     if case.program in CLIENTS:
         login = lab.work / "login"
         login.write_text(f"username = {lab.share.user}\npassword = {lab.share.password}\n")
         login.chmod(0o600)
-        order = f"put {own} {there}" if case.verb == "push" else f"get {there} {own}"
+        order = f"put {local} {there}" if case.verb == "push" else f"get {there} {local}"
         command: list[str | Path] = ["smbclient", lab.share.target, "-A", login, "-c", order]
         if case.program == "smbget":
             user = f"{lab.share.user}%{lab.share.password}"
-            command = ["smbget", "-q", "-U", user, "-o", own, f"smb:{lab.share.target}/{there}"]
+            command = ["smbget", "-q", "-U", user, "-o", local, f"smb:{lab.share.target}/{there}"]
         if case.program == "rclone":
             address, _, share = lab.share.target.removeprefix("//").partition("/")
             hidden = lab.client.run(["rclone", "obscure", lab.share.password]).stdout.strip()
             login_options = ["--smb-host", address, "--smb-user", lab.share.user]
             command = ["rclone", *login_options, "--smb-pass", hidden, "copyto"]
-            command += [f":smb:{share}/{there}", own]
+            command += [f":smb:{share}/{there}", local]
         with lab.client.running(command, log) as process:
             yield process
         return
     with _mounted(lab) as folder:
-        names = (own, folder / there) if case.verb == "push" else (folder / there, own)
+        names = (local, folder / there) if case.verb == "push" else (folder / there, local)
         with lab.client.running(_command(case.program, *names), log) as process:
             yield process
 
@@ -249,11 +249,11 @@ def main() -> int:
             wrong += 1
             continue
         verdict = ran.copy["verdict"]
-        right = ran.named in case.right and ran.copy["copy"].startswith(case.verb)
+        right = ran.answer in case.right and ran.copy["copy"].startswith(case.verb)
         wrong += not right
         rate = (ran.copy["bytes_per_second"] or 0.0) / MB
         print(f"{name:20} {'right' if right else 'WRONG':6} {rate:7.1f} MB/s", end="  ")
-        print(f"{ran.copy['copy']:14} {'/'.join(map(str, ran.named))} {verdict['confidence']}")
+        print(f"{ran.copy['copy']:14} {'/'.join(map(str, ran.answer))} {verdict['confidence']}")
         print(f"    {verdict['sentence']}", flush=True)
     return 1 if wrong else 0
 

@@ -36,18 +36,18 @@ ANSWERS = (*TRUTHS, "unknown")
 @dataclass(frozen=True)
 class Judged:
     case: Case
-    seen: Seen
+    flow: Seen
     free_bytes_per_second: float
 
     @property
     def why_not(self) -> str:
         """Why the case does not count; empty: it does."""
-        return self.case.unsuitable(self.seen.bytes_per_second(), self.free_bytes_per_second)
+        return self.case.unsuitable(self.flow.bytes_per_second(), self.free_bytes_per_second)
 
 
-def whole(seen: Seen) -> str:
-    """What the product tells of it."""
-    sender, receiver = ([one for one in each if one.figures] for each in seen.both)
+def blame(flow: Seen) -> str:
+    """Returns what the product tells of it."""
+    sender, receiver = ([one for one in each if one.figures] for each in flow.both)
     return limits.who_limits(limits.of_sender(sender), limits.of_receiver(receiver))
 
 
@@ -61,30 +61,30 @@ def measured(
     for index, case in enumerate(cases):
         bare = case.without_its_plant()
         if bare not in free:
-            free[bare] = observed(*bare, seconds).after(dropped).bytes_per_second()
-        seen = observed(case.path, case.ends, seconds, seed=index).after(dropped)
-        judged.append(Judged(case, seen, free[bare]))
+            free[bare] = observed(*bare, seconds).since(dropped).bytes_per_second()
+        flow = observed(case.path, case.ends, seconds, seed=index).since(dropped)
+        judged.append(Judged(case, flow, free[bare]))
         progress(row(judged[-1]))
     return judged
 
 
 def row(judged: Judged) -> str:
-    said = whole(judged.seen)
+    said = blame(judged.flow)
     verdict = "right" if said == judged.case.truth else "WRONG"
     if judged.why_not:
         verdict = f"not used: {judged.why_not}"
-    rate = judged.seen.bytes_per_second() / 1e6
+    rate = judged.flow.bytes_per_second() / 1e6
     return f"{judged.case.name:52}{rate:9.2f} MB/s  {said:15}{verdict}"
 
 
 def share(judged: Sequence[Judged]) -> tuple[int, int]:
     """Right ones and all, of the cases that count."""
     used = [each for each in judged if not each.why_not]
-    return sum(whole(each.seen) == each.case.truth for each in used), len(used)
+    return sum(blame(each.flow) == each.case.truth for each in used), len(used)
 
 
 def matrix(judged: Sequence[Judged]) -> list[str]:
-    counts = Counter((each.case.truth, whole(each.seen)) for each in judged if not each.why_not)
+    counts = Counter((each.case.truth, blame(each.flow)) for each in judged if not each.why_not)
     lines = [f"{'planted / told':16}" + "".join(f"{answer:>15}" for answer in ANSWERS)]
     for truth in TRUTHS:
         cells = "".join(f"{counts[truth, answer] or '.':>15}" for answer in ANSWERS)

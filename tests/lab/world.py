@@ -42,7 +42,7 @@ class World:
 
 
 def missing() -> list[str]:
-    """What this machine lacks for a lab, a line each; empty: the lab can be built."""
+    """Returns what this machine lacks for a lab, a line each; empty: the lab can be built."""
     if os.geteuid() != 0:
         return ["needs root (namespaces, cgroups, loop devices)"]
     lacks = []
@@ -64,7 +64,7 @@ def world(plant: Plant) -> Iterator[World]:
     Raises RuntimeError when something does not come up; waits for another lab on this machine.
     """
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_alone())
+        stack.enter_context(_lab_lock())
         _sweep()
         prefix = f"{PREFIX}{os.getpid()}-"
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=prefix, dir=WORK)))
@@ -79,7 +79,7 @@ def world(plant: Plant) -> Iterator[World]:
 
 
 @contextlib.contextmanager
-def _alone() -> Iterator[None]:
+def _lab_lock() -> Iterator[None]:
     """One lab at a time on this machine: two would be each other's bottleneck."""
     with LOCK.open("w") as file:
         try:
