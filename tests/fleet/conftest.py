@@ -14,34 +14,34 @@ def report_of():
     """A report of a pair whose copies and disks are so many times slower than they were."""
     recorded = json.loads(RECORDED.read_text())
 
-    def made(client, server, slower=1.0):
-        found = copy.deepcopy(recorded)
-        found["hosts"]["client"]["name"] = client
-        found["target"]["share"] = f"//{server}/share"
-        for step in found["steps"]:
+    def make(client, server, slower=1.0):
+        report = copy.deepcopy(recorded)
+        report["hosts"]["client"]["name"] = client
+        report["target"]["share"] = f"//{server}/share"
+        for step in report["steps"]:
             outcome = step["outcome"]
             if step["stage"] in ("smb-copy", "disk") and outcome["kind"] == "measured":
                 for key in ("median", "low", "high"):
                     outcome["bytes_per_second"][key] /= slower
                 for run in (outcome["samples"], *outcome["runs"]):
-                    run[:] = [[seconds * slower, moved] for seconds, moved in run]
-        return found
+                    run[:] = [[seconds * slower, count] for seconds, count in run]
+        return report
 
-    return made
+    return make
 
 
 @pytest.fixture
 def reports(report_of, tmp_path):
     """A folder with reports of 6 clients and 3 servers; to pairs that slower() names a factor."""
 
-    def made(slower=lambda client, server: 1.0, named=False):
+    def make(slower=lambda client, server: 1.0, at_sign=False):
         folder = tmp_path / "reports"
         folder.mkdir()
         for client in (f"pc{index}" for index in range(6)):
             for server in (f"nas{index}" for index in range(3)):
-                name = f"{client}@{server}.json" if named else f"{client}-{server}.json"
+                name = f"{client}@{server}.json" if at_sign else f"{client}-{server}.json"
                 report = report_of(client, server, slower(client, server))
                 (folder / name).write_text(json.dumps(report))
         return folder
 
-    return made
+    return make

@@ -31,7 +31,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Plan:
-    """What there is: links in bits per second, disks in bytes per second."""
+    """Links in bits per second, disks in bytes per second."""
 
     clients: Mapping[str, int]
     servers: Mapping[str, int]
@@ -48,7 +48,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Lab:
-    """Where the hosts are."""
+    """Hosts of a plan, each in its namespace."""
 
     plan: Plan
     hub: str
@@ -72,7 +72,6 @@ class Lab:
         return {self.address(each): each for each in self.plan.servers}
 
     def address(self, host: str) -> str:
-        """Where its data goes."""
         return f"{NET}{self.plan.addresses[host]}"
 
     def within(self, space: str) -> list[str]:
@@ -80,7 +79,7 @@ class Lab:
         return ["ip", "netns", "exec", space]
 
     def sent_bytes(self, host: str) -> tuple[int, int]:
-        """What the host's link received and sent so far."""
+        """Returns bytes that the host's link received and sent so far."""
         path = "/sys/class/net/eth0/statistics"
         text = call(*self.within(self.spaces[host]), "cat", f"{path}/rx_bytes", f"{path}/tx_bytes")
         received, sent = map(int, text.split())
@@ -124,22 +123,22 @@ class Lab:
         inside = ("nsenter", f"--mount=/proc/{pid}/ns/mnt")
         call(*inside, "mount", "-t", "tmpfs", "-o", f"size={MIB}", "tmpfs", folder)
         try:
-            seen = Path(f"/proc/{pid}/root{folder}")
-            with (seen / "filler").open("wb") as file, contextlib.suppress(OSError):
+            there = Path(f"/proc/{pid}/root{folder}")
+            with (there / "filler").open("wb") as file, contextlib.suppress(OSError):
                 file.write(bytes(2 * MIB))
-            yield seen
+            yield there
         finally:
             call(*inside, "umount", "--lazy", folder)
 
     def left_behind(self) -> list[str]:
         """Files on any host, and processes in any namespace that a run may have left."""
-        found = [
+        lines = [
             str(each) for of in self.folders.values() for each in of.rglob("*") if each.is_file()
         ]
         for host in self.plan.clients:
             pids = call("ip", "netns", "pids", self.spaces[host]).split()
-            found += [f"{host}: {told}" for pid in pids if "sshd" not in (told := _command(pid))]
-        return found
+            lines += [f"{host}: {line}" for pid in pids if "sshd" not in (line := _command(pid))]
+        return lines
 
 
 PROGRAM = (sys.executable, "-m", "bottleneck")
@@ -176,13 +175,13 @@ def lab(plan: Plan, work: Path) -> Iterator[Lab]:
             host: stack.enter_context(_disk(folders[host], rate))
             for host, rate in plan.disks.items()
         }
-        made = Lab(plan, hub, spaces, folders, devices, key)
+        built = Lab(plan, hub, spaces, folders, devices, key)
         for host in plan.clients:
-            stack.enter_context(_reached(made, host, work))
-        started = [stack.enter_context(_served(made, host)) for host in plan.servers]
+            stack.enter_context(_reached(built, host, work))
+        started = [stack.enter_context(_served(built, host)) for host in plan.servers]
         for process in started:
             assert process.stdout.readline(), "Samba did not come up"
-        yield made
+        yield built
 
 
 def _removed(space: str) -> None:
@@ -202,29 +201,27 @@ def _joined(plan: Plan, hub: str, spaces: Mapping[str, str]) -> None:
         "address add 10.93.56.254/24 dev ssh0",
     ]
     shaped = []
-    for at, (rate, _) in enumerate(plan.sites.values(), 1):
-        lines += [*_bridge(f"br{at}"), f"link add u{at} type veth peer name d{at}"]
-        lines += [f"link set u{at} master br0 up", f"link set d{at} master br{at} up"]
-        shaped += [(hub, f"u{at}", rate), (hub, f"d{at}", rate)]
-    switch = {
-        client: f"br{at}" for at, (_, of) in enumerate(plan.sites.values(), 1) for client in of
-    }
+    for n, (rate, _) in enumerate(plan.sites.values(), 1):
+        lines += [*_bridge(f"br{n}"), f"link add u{n} type veth peer name d{n}"]
+        lines += [f"link set u{n} master br0 up", f"link set d{n} master br{n} up"]
+        shaped += [(hub, f"u{n}", rate), (hub, f"d{n}", rate)]
+    switch = {client: f"br{n}" for n, (_, of) in enumerate(plan.sites.values(), 1) for client in of}
     rates = {**plan.clients, **plan.servers}
-    for host, at in plan.addresses.items():
+    for host, n in plan.addresses.items():
         for outer, inner, bridge in (
-            (f"v{at}", "eth0", switch.get(host, "br0")),
-            (f"s{at}", "eth1", "ssh0"),
+            (f"v{n}", "eth0", switch.get(host, "br0")),
+            (f"s{n}", "eth1", "ssh0"),
         ):
             lines += [
                 f"link add {outer} type veth peer name {inner} netns {spaces[host]}",
                 f"link set {outer} master {bridge} up",
             ]
-        shaped += [(spaces[host], "eth0", rates[host]), (hub, f"v{at}", rates[host])]
+        shaped += [(spaces[host], "eth0", rates[host]), (hub, f"v{n}", rates[host])]
     _batch(["ip", "-n", hub], lines)
-    for host, at in plan.addresses.items():
+    for host, n in plan.addresses.items():
         inside = ["link set lo up"]
         for inner, net in (("eth0", NET), ("eth1", SSH_NET)):
-            inside += [f"address add {net}{at}/24 dev {inner}", f"link set {inner} up"]
+            inside += [f"address add {net}{n}/24 dev {inner}", f"link set {inner} up"]
         _batch(["ip", "-n", spaces[host]], inside)
     for space, device, rate in shaped:
         burst = max(16_384, rate // 8 // 500)

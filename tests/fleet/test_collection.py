@@ -61,15 +61,15 @@ def module(ansible, tmp_path):
         usual = PROGRAM.format(folder=tmp_path, answer=answer, code=code)
         program.write_text(f"#!/bin/sh\n{script}\n" if script else usual)
         program.chmod(0o755)
-        told = json.dumps({**arguments, "command": [str(program)]})
+        text = json.dumps({**arguments, "command": [str(program)]})
         name = "copy_bottleneck.smb.diagnose"
         variables = ("-e", f"ansible_python_interpreter={sys.executable}")
         done = ansible(
-            "ansible", "localhost", "-m", name, "-a", told, *variables, *extra, check=False
+            "ansible", "localhost", "-m", name, "-a", text, *variables, *extra, check=False
         )
-        told = done.stdout[done.stdout.rindex("=> {") + 3 :]
-        found, _ = json.JSONDecoder().raw_decode(told)
-        return done, found
+        text = done.stdout[done.stdout.rindex("=> {") + 3 :]
+        answer_facts, _ = json.JSONDecoder().raw_decode(text)
+        return done, answer_facts
 
     return run
 
@@ -77,13 +77,13 @@ def module(ansible, tmp_path):
 def test_a_report_is_returned_and_nothing_is_changed(module, tmp_path):
     report = {"schema": "copy-bottleneck/report/1", "status": "complete"}
     secret = "a pass%word {{ 1 }}"
-    asked = {
+    parameters = {
         "share": "//nas/media",
         "user": "anna",
         "password": f"{{% raw %}}{secret}{{% endraw %}}",
     }
-    done, found = module(asked, json.dumps(report), 3, "-vvv")
-    assert found["changed"] is False and found["report"] == report and found["exit_code"] == 3
+    done, facts = module(parameters, json.dumps(report), 3, "-vvv")
+    assert facts["changed"] is False and facts["report"] == report and facts["exit_code"] == 3
     arguments = (tmp_path / "arguments").read_text().split()
     assert arguments[:6] == ["diagnose", "//nas/media", "--json", "-", "--yes", "--quiet"]
     assert arguments[-2:] == ["--user", "anna"]
@@ -95,9 +95,9 @@ def test_a_report_is_returned_and_nothing_is_changed(module, tmp_path):
 
 
 def test_a_run_that_fails_is_told_in_its_own_words(module):
-    done, found = module({"share": "//nas/media"}, "", 77)
-    assert done.returncode != 0 and "FAILED" in done.stdout and found["exit_code"] == 77
-    assert found["msg"] == "bottleneck: the last words"
+    done, facts = module({"share": "//nas/media"}, "", 77)
+    assert done.returncode != 0 and "FAILED" in done.stdout and facts["exit_code"] == 77
+    assert facts["msg"] == "bottleneck: the last words"
 
 
 @pytest.mark.parametrize(
@@ -113,14 +113,19 @@ def test_a_run_that_fails_is_told_in_its_own_words(module):
     ids=["hung", "flood", "flood of errors", "garbage", "no object", "nothing"],
 )
 def test_a_program_without_a_report_is_told_by_what_it_did(module, script, words):
-    done, found = module({"share": "//nas/media"}, script=script)
-    assert done.returncode != 0 and found["report"] == {}
-    assert words in found["msg"]
+    done, facts = module({"share": "//nas/media"}, script=script)
+    assert done.returncode != 0 and facts["report"] == {}
+    assert words in facts["msg"]
 
 
 def test_one_copy_of_a_stage_is_asked_for_by_its_name_and_time(module, tmp_path):
-    asked = {"share": "//nas/media", "stage": "smb-copy", "copy": "pull.cached", "seconds": 2.5}
-    module(asked, '{"schema": "x"}')
+    parameters = {
+        "share": "//nas/media",
+        "stage": "smb-copy",
+        "copy": "pull.cached",
+        "seconds": 2.5,
+    }
+    module(parameters, '{"schema": "x"}')
     arguments = (tmp_path / "arguments").read_text().split()
     assert arguments[:3] == ["probe", "smb-copy", "//nas/media"]
     assert arguments[-4:] == ["--copy", "pull.cached", "--seconds", "2.5"]
@@ -129,14 +134,14 @@ def test_one_copy_of_a_stage_is_asked_for_by_its_name_and_time(module, tmp_path)
 
 
 def test_in_check_mode_nothing_runs(module, tmp_path):
-    _, found = module({"share": "//nas/media"}, "{}", 0, "--check")
-    assert found["changed"] is False and found["report"] == {}
+    _, facts = module({"share": "//nas/media"}, "{}", 0, "--check")
+    assert facts["changed"] is False and facts["report"] == {}
     assert not (tmp_path / "arguments").exists()
 
 
 def test_the_documentation_is_read_and_its_examples_are_yaml(ansible):
     name = "copy_bottleneck.smb.diagnose"
-    told = json.loads(ansible("ansible-doc", "-t", "module", "--json", name).stdout)[name]
+    document = json.loads(ansible("ansible-doc", "-t", "module", "--json", name).stdout)[name]
     parameters = set(
         re.findall(
             r"^            (\w+)=dict\(",
@@ -144,10 +149,10 @@ def test_the_documentation_is_read_and_its_examples_are_yaml(ansible):
             re.MULTILINE,
         )
     )
-    assert told["doc"]["options"].keys() == parameters
-    assert YAML(typ="safe").load(told["examples"])
-    (shown,) = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
-    (play,) = YAML(typ="safe").load(shown)
+    assert document["doc"]["options"].keys() == parameters
+    assert YAML(typ="safe").load(document["examples"])
+    (example,) = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    (play,) = YAML(typ="safe").load(example)
     assert play["tasks"][0][name]["share"]
 
 

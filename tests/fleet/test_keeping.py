@@ -1,4 +1,4 @@
-"""What runs and what is written on the controller, with a program in the place of Ansible."""
+"""Runs and files on the controller, with a program in the place of Ansible."""
 
 import json
 import os
@@ -35,21 +35,21 @@ def measured(monkeypatch, tmp_path):
     hosts.write_text("pc1\n")
     keep = tmp_path / "kept"
 
-    def made(answer=None, resume=False, then=""):
+    def measure(answer=None, resume=False, then=""):
         script = tmp_path / "playbook"
-        told = {"python": sys.executable, "folder": str(tmp_path), "answer": answer, "then": then}
-        script.write_text(PLAYBOOK.format(**told))
+        facts = {"python": sys.executable, "folder": str(tmp_path), "answer": answer, "then": then}
+        script.write_text(PLAYBOOK.format(**facts))
         script.chmod(0o700)
         monkeypatch.setattr(run, "program", lambda name: str(script))
         fleet = Fleet(("pc1",), ("nas1",))
-        with run.prepared(keep, resume) as (found, log):
+        with run.prepared(keep, resume) as (progress, log):
             shares = {"nas1": "//nas1/media"}
             access = Access("anna", "a secret")
-            wanted = run.Run(fleet, shares, hosts, keep, log, access, 20.0, every=True)
-            run.measured(wanted, found, [PAIR], lambda text: None)
-        return found
+            settings = run.Run(fleet, shares, hosts, keep, log, access, 20.0, every=True)
+            run.measured(settings, progress, [PAIR], lambda text: None)
+        return progress
 
-    return made
+    return measure
 
 
 def answered(report=None, reason="", code=None):
@@ -71,9 +71,9 @@ def test_ansible_starts_beside_the_inventory_and_shows_no_secret(measured, monke
     assert environment["ANSIBLE_CONFIG"] == str(config)
     ours, _, theirs = environment["ANSIBLE_COLLECTIONS_PATH"].partition(":")
     assert theirs == "/srv/mine" and not Path(ours).exists(), "it is gone when the run is"
-    wanted = {"ANSIBLE_VERBOSITY": "0", "ANSIBLE_DEBUG": "0", "ANSIBLE_KEEP_REMOTE_FILES": "0"}
+    variables = {"ANSIBLE_VERBOSITY": "0", "ANSIBLE_DEBUG": "0", "ANSIBLE_KEEP_REMOTE_FILES": "0"}
     # Without it, Ansible leaves a file with the password where it is killed.
-    assert {**wanted, "ANSIBLE_PIPELINING": "1"}.items() <= environment.items()
+    assert {**variables, "ANSIBLE_PIPELINING": "1"}.items() <= environment.items()
 
 
 @pytest.mark.long
@@ -86,8 +86,8 @@ def test_the_configuration_of_the_current_folder_is_not_read(bottleneck, tmp_pat
     words = ("fleet", "hosts", "--share", "//nas1/media", "--plan")
     assert bottleneck(*words, cwd=tmp_path).code == 0
     assert not (tmp_path / "ran").exists()
-    own = {"ANSIBLE_CONFIG": "ansible.cfg"}
-    assert bottleneck(*words, cwd=tmp_path, environment=own).code == 0
+    variables = {"ANSIBLE_CONFIG": "ansible.cfg"}
+    assert bottleneck(*words, cwd=tmp_path, environment=variables).code == 0
     assert (tmp_path / "ran").exists()
 
 
@@ -156,13 +156,13 @@ def test_below_a_folder_of_everybodys_nothing_is_made(tmp_path):
 @pytest.mark.parametrize("mode", [0o700, 0o1777])
 def test_new_folders_of_reports_are_this_users_alone_under_any_umask(tmp_path, mode):
     tmp_path.chmod(mode)
-    before = os.umask(0)
+    umask = os.umask(0)
     try:
         with run.prepared(tmp_path / "a" / "b", resume=False):
             folders = tmp_path / "a", tmp_path / "a" / "b"
             assert [each.stat().st_mode & 0o777 for each in folders] == [0o700] * 2
     finally:
-        os.umask(before)
+        os.umask(umask)
 
 
 def test_a_folder_is_used_by_one_run_at_a_time(tmp_path):
@@ -172,12 +172,12 @@ def test_a_folder_is_used_by_one_run_at_a_time(tmp_path):
         run.prepared(tmp_path / "kept", resume=True),
     ):
         pytest.fail("both have it")
-    with run.prepared(tmp_path / "kept", resume=False) as (found, _):
-        assert found.tests == Counter()
+    with run.prepared(tmp_path / "kept", resume=False) as (progress, _):
+        assert progress.tests == Counter()
 
 
 @pytest.mark.parametrize(
-    ("told", "reason"),
+    ("reply", "reason"),
     [
         (answered(reason="cannot log in"), "cannot log in"),
         (answered(reason="what\nis this " + "x" * 9000), "what is this " + "x" * 287),
@@ -188,8 +188,8 @@ def test_a_folder_is_used_by_one_run_at_a_time(tmp_path):
     ],
     ids=["told", "long", "no report", "strange", "no JSON", "no answer"],
 )
-def test_whatever_a_failed_client_says_costs_its_own_pair(measured, told, reason):
-    report = measured(told)
+def test_whatever_a_failed_client_says_costs_its_own_pair(measured, reply, reason):
+    report = measured(reply)
     assert reason in report.missing[PAIR]
     assert list(report.missing) == [PAIR] and not report.reported()
 
@@ -200,15 +200,15 @@ def test_what_a_client_answered_before_an_interrupt_is_kept(measured, report_of,
     assert (tmp_path / "kept" / "pc1@nas1.json").exists()
 
 
-@pytest.mark.parametrize("before", [(), ("pc1", "nas2")], ids=["first", "resumed"])
-def test_a_refused_login_is_tried_once(measured, report_of, monkeypatch, tmp_path, before):
+@pytest.mark.parametrize("earlier", [(), ("pc1", "nas2")], ids=["first", "resumed"])
+def test_a_refused_login_is_tried_once(measured, report_of, monkeypatch, tmp_path, earlier):
     (tmp_path / "kept").mkdir(mode=0o700)
-    if before:
-        (tmp_path / "kept" / "pc1@nas2.json").write_text(json.dumps(report_of(*before)))
+    if earlier:
+        (tmp_path / "kept" / "pc1@nas2.json").write_text(json.dumps(report_of(*earlier)))
     monkeypatch.setattr(run.timetable, "rounds", lambda fleet, pairs: [(PAIR,)] * 3)
     rounds = []
-    kept = run._round
-    monkeypatch.setattr(run, "_round", lambda *told: rounds.append(told) or kept(*told))
+    usual = run._round
+    monkeypatch.setattr(run, "_round", lambda *args: rounds.append(args) or usual(*args))
     report = measured(answered(reason="wrong password", code=77), resume=True)
     assert len(rounds) == 1 and report.refused == {PAIR}
 
@@ -234,12 +234,12 @@ def test_no_earlier_report_counts_as_a_new_one_or_is_written_over(measured, repo
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("more", "code"), [((), 69), (("--format", "nagios"), 3)])
-def test_where_no_pair_was_measured_a_plugin_says_unknown(bottleneck, tmp_path, more, code):
+@pytest.mark.parametrize(("options", "code"), [((), 69), (("--format", "nagios"), 3)])
+def test_where_no_pair_was_measured_a_plugin_says_unknown(bottleneck, tmp_path, options, code):
     dead = {"ansible_host": "127.0.0.1", "ansible_port": 1}
     (tmp_path / "hosts.yml").write_text(json.dumps({"all": {"hosts": {"pc1": dead}}}))
     words = ("fleet", "hosts.yml", "--share", "//nas1/media", "--yes", "--allow-guest")
-    ended = bottleneck(*words, *more, cwd=tmp_path)
+    ended = bottleneck(*words, *options, cwd=tmp_path)
     assert ended.code == code
     assert ended.complaint.startswith("bottleneck: no pair was measured; Task failed: Failed to")
-    assert bool(more) == ended.out.startswith("BOTTLENECK UNKNOWN"), ended.out
+    assert bool(options) == ended.out.startswith("BOTTLENECK UNKNOWN"), ended.out

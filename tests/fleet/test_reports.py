@@ -21,12 +21,12 @@ def slow_nas2(client, server):
 
 @pytest.fixture
 def fleet(bottleneck):
-    return lambda *arguments, **more: bottleneck("fleet", *arguments, **more)
+    return lambda *arguments, **options: bottleneck("fleet", *arguments, **options)
 
 
-@pytest.mark.parametrize("named", [False, True], ids=["as-they-say", "by-file-name"])
-def test_the_server_that_slow_pairs_share_is_named(fleet, reports, named):
-    ended = fleet("--reports", reports(slow_nas2, named))
+@pytest.mark.parametrize("at_sign", [False, True], ids=["as-they-say", "by-file-name"])
+def test_the_server_that_slow_pairs_share_is_named(fleet, reports, at_sign):
+    ended = fleet("--reports", reports(slow_nas2, at_sign))
     lines = ended.out.splitlines()
     assert ended.code == 0 and not ended.err
     assert lines[0] == "Bottleneck: server nas2 (server disk: read)"
@@ -37,10 +37,10 @@ def test_the_server_that_slow_pairs_share_is_named(fleet, reports, named):
 @pytest.mark.long
 def test_all_formats_hold_it(fleet, reports, tmp_path):
     files = {kind: tmp_path / f"out.{kind}" for kind in ("json", "html", "ticket", "junit", "csv")}
-    asked = [word for kind, file in files.items() for word in (f"--{kind}", file)]
+    options = [word for kind, file in files.items() for word in (f"--{kind}", file)]
     folder = reports(slow_nas2)
     for _ in range(2):  # an earlier document of its own is replaced
-        assert fleet("--reports", folder, *asked).code == 0
+        assert fleet("--reports", folder, *options).code == 0
     tree = json.loads(files["json"].read_text())
     assert tree["schema"] == "copy-bottleneck/fleet/1" and tree["status"] == "complete"
     (culprit,) = tree["culprits"]
@@ -96,7 +96,7 @@ def test_files_that_are_no_report_are_told_in_a_line_and_skipped(fleet, reports,
 def test_redacted_reports_are_told_apart_by_the_names_of_their_files(fleet, reports, tmp_path):
     from bottleneck.records.redaction import redacted
 
-    folder = reports(slow_nas2, named=True)
+    folder = reports(slow_nas2, at_sign=True)
     for file in folder.iterdir():
         file.write_text(json.dumps(redacted(json.loads(file.read_text()))))
     assert "server nas2" in fleet("--reports", folder).out.splitlines()[0]
@@ -116,9 +116,9 @@ def test_names_are_hidden_where_that_is_asked_for(fleet, reports, tmp_path):
 
 def test_a_report_without_a_copy_is_a_pair_that_is_missing(fleet, reports, report_of):
     folder = reports(slow_nas2)
-    found = report_of("pc6", "nas0")
-    found["steps"], found["notes"], found["status"] = [], ["cannot log in"], "failed"
-    (folder / "lost.json").write_text(json.dumps(found))
+    report = report_of("pc6", "nas0")
+    report["steps"], report["notes"], report["status"] = [], ["cannot log in"], "failed"
+    (folder / "lost.json").write_text(json.dumps(report))
     ended = fleet("--reports", folder, "--json", "-")
     tree = json.loads(ended.out)
     assert ended.code == 3
@@ -127,7 +127,7 @@ def test_a_report_without_a_copy_is_a_pair_that_is_missing(fleet, reports, repor
 
 @pytest.mark.parametrize("name", ["pc5@nas0.json", "pc5-nas0.json"])
 def test_no_fleet_is_whole_without_a_report_that_cannot_be_read(fleet, reports, name):
-    folder = reports(named=True)
+    folder = reports(at_sign=True)
     lost = (folder / "pc5@nas0.json").rename(folder / name)
     lost.write_text(lost.read_text()[:5000])
     ended = fleet("--reports", folder)
@@ -138,7 +138,7 @@ def test_no_fleet_is_whole_without_a_report_that_cannot_be_read(fleet, reports, 
 
 
 def test_a_further_run_that_cannot_be_read_costs_its_pair_nothing(fleet, reports):
-    folder = reports(slow_nas2, named=True)
+    folder = reports(slow_nas2, at_sign=True)
     (folder / "pc0@nas0.run2.json").write_text("{")
     assert fleet("--reports", folder).code == 0
 
@@ -156,8 +156,8 @@ def test_a_folder_that_cannot_be_listed_is_told(tmp_path, monkeypatch):
         return iter(())
 
     monkeypatch.setattr(collected.os, "walk", denied)
-    found = collected.collect(tmp_path)
-    assert found.unread == {"site": "cannot be listed: Permission denied"}
+    reports = collected.collect(tmp_path)
+    assert reports.unread == {"site": "cannot be listed: Permission denied"}
 
 
 def test_a_client_with_two_slow_pairs_and_a_fast_one_is_suspected(fleet, reports):
@@ -220,9 +220,9 @@ def test_the_plan_is_a_timetable_in_which_no_two_tests_meet(fleet, hosts):
     for each in tree["rounds"]:
         ends = [host for pair in each for host in (pair["client"], pair["server"])]
         assert len(ends) == len(set(ends))
-    shown = fleet(hosts, *shares, "--plan")
-    assert shown.code == 0 and shown.out.startswith("12 tests in 6 rounds, up to 16 tests in all")
-    assert fleet(hosts, *shares, "--plan").out == shown.out
+    plan = fleet(hosts, *shares, "--plan")
+    assert plan.code == 0 and plan.out.startswith("12 tests in 6 rounds, up to 16 tests in all")
+    assert fleet(hosts, *shares, "--plan").out == plan.out
 
 
 @pytest.mark.long
@@ -263,8 +263,8 @@ def test_a_file_that_is_no_inventory_is_told_in_ansibles_words(fleet, tmp_path):
 
 
 def test_groups_within_themselves_end():
-    told = {"a": {"children": ["b"], "hosts": ["x"]}, "b": {"children": ["a"], "hosts": ["y"]}}
-    assert inventory.groups_of(told) == {"a": ("x", "y"), "b": ("y", "x")}
+    tree = {"a": {"children": ["b"], "hosts": ["x"]}, "b": {"children": ["a"], "hosts": ["y"]}}
+    assert inventory.groups_of(tree) == {"a": ("x", "y"), "b": ("y", "x")}
     assert inventory.groups_of(["strange"]) == {}
     assert inventory.groups_of({"a": "strange", "_meta": {}}) == {"a": ()}
 

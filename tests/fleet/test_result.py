@@ -1,4 +1,4 @@
-"""What a fleet's result says in its headline, its state and its cases is the same in each."""
+"""Headline, state and cases of a fleet's result agree in each document."""
 
 import json
 import math
@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from bottleneck.analysis.finding import Words
-from bottleneck.documents import fleet as shown
+from bottleneck.documents import fleet as documents
 from bottleneck.documents import fleet_rows as rows
 from bottleneck.documents.document import Text
 from bottleneck.fleet.records import Node, Pair, Seen
 from bottleneck.fleet.result import of_pairs
 
 USUAL = 110e6
-PAIRS = [Pair(f"pc{at}", f"nas{to}") for at in range(6) for to in range(3)]
+PAIRS = [Pair(f"pc{n}", f"nas{to}") for n in range(6) for to in range(3)]
 COPY = "pull.cached"
 
 
@@ -24,27 +24,27 @@ def result(rates, **words):
 
 
 @pytest.mark.parametrize(
-    ("slow", "told"),
+    ("slow", "words"),
     [([PAIRS[4]], "1 slow pair"), ([PAIRS[4], PAIRS[9]], "2 slow pairs")],
     ids=["one", "two"],
 )
-def test_slow_pairs_that_nothing_explains_are_undecided(slow, told):
-    found = result(dict.fromkeys(slow, 20e6))
-    assert not found.is_decided and not found.culprits
-    judgement = shown.judgement(found)
+def test_slow_pairs_that_nothing_explains_are_undecided(slow, words):
+    fleet = result(dict.fromkeys(slow, 20e6))
+    assert not fleet.is_decided and not fleet.culprits
+    judgement = documents.judgement(fleet)
     assert judgement.state == "unknown"
-    assert judgement.sentence == f"Bottleneck: not identified, no shared host explains {told}"
+    assert judgement.sentence == f"Bottleneck: not identified, no shared host explains {words}"
 
 
 def test_pairs_that_are_healthy_at_a_lower_rate_are_slow_nowhere():
-    found = result(dict.fromkeys(PAIRS[:3], 40e6), healthy=True)
-    judgement = shown.judgement(found)
-    assert found.findings[0].slow == () and found.is_decided and judgement.state == "ok"
+    fleet = result(dict.fromkeys(PAIRS[:3], 40e6), healthy=True)
+    judgement = documents.judgement(fleet)
+    assert fleet.findings[0].slow == () and fleet.is_decided and judgement.state == "ok"
     assert judgement.sentence.startswith("No fault found: no pair with a faster link is slower")
     assert {each.state for each in judgement.judged} == {"ok"}
     assert [each.critical for each in judgement.judged] == [""] * 3 + ["88000000:"] * 15
-    assert "*" not in str(shown.matrix(found, 9, 9).rows)
-    assert "*" in str(shown.matrix(result({PAIRS[0]: 40e6}), 9, 9).rows)
+    assert "*" not in str(documents.matrix(fleet, 9, 9).rows)
+    assert "*" in str(documents.matrix(result({PAIRS[0]: 40e6}), 9, 9).rows)
 
 
 DISK, CORE, LINK = (
@@ -66,39 +66,39 @@ def of_pc0(*verdicts):
 
 @pytest.mark.parametrize("verdicts", [[DISK] * 6, [DISK] * 3 + [None] * 3], ids=["all", "half"])
 def test_a_host_is_not_named_against_what_its_pairs_name_themselves(verdicts):
-    found = of_pc0(*verdicts)
-    (told,) = found.undecided
-    assert found.culprits == () and told.node == Node("client", "pc0") and told.verdict is None
-    assert told.confidence < 0.7 and not found.is_decided
-    assert shown.headline(found) == "Bottleneck: not identified, client pc0"
-    assert f"{told.opposed} of them name a limit of another part." in "".join(
-        shown.sentences(found)
+    fleet = of_pc0(*verdicts)
+    (doubt,) = fleet.undecided
+    assert fleet.culprits == () and doubt.node == Node("client", "pc0") and doubt.verdict is None
+    assert doubt.confidence < 0.7 and not fleet.is_decided
+    assert documents.headline(fleet) == "Bottleneck: not identified, client pc0"
+    assert f"{doubt.opposed} of them name a limit of another part." in "".join(
+        documents.sentences(fleet)
     )
 
 
 @pytest.mark.parametrize("words", [CORE, LINK], ids=["own", "path"])
 def test_a_few_that_name_another_side_lower_the_confidence_in_what_most_name(words):
     (all_agree,) = of_pc0(*[words] * 6).culprits
-    (told,) = of_pc0(*[words] * 5, DISK).culprits
-    assert (told.verdict, told.agreeing, told.opposed) == (words, 5, 1)
-    assert 0.7 <= told.confidence < all_agree.confidence
+    (culprit,) = of_pc0(*[words] * 5, DISK).culprits
+    assert (culprit.verdict, culprit.agreeing, culprit.opposed) == (words, 5, 1)
+    assert 0.7 <= culprit.confidence < all_agree.confidence
 
 
 @pytest.mark.parametrize("rate", [math.inf, -math.inf, math.nan, 1e308, -1.0])
 def test_a_rate_that_is_none_costs_its_own_pair_alone(rate):
-    found = result({PAIRS[4]: rate})
-    assert found.missing == {PAIRS[4]: "no valid rate"} and not found.is_decided
-    assert found.findings[0].slow == () and found.findings[0].measured == 17
-    assert "No fault found" in rows.to_json(found) and "pc1,nas2" in rows.table_csv(found)
-    assert shown.page(found) and shown.ticket(found) and list(shown.blocks(found))
+    fleet = result({PAIRS[4]: rate})
+    assert fleet.missing == {PAIRS[4]: "no valid rate"} and not fleet.is_decided
+    assert fleet.findings[0].slow == () and fleet.findings[0].measured == 17
+    assert "No fault found" in rows.to_json(fleet) and "pc1,nas2" in rows.table_csv(fleet)
+    assert documents.page(fleet) and documents.ticket(fleet) and list(documents.blocks(fleet))
 
 
 @pytest.mark.parametrize("rate", [math.inf, 0.0], ids=str)
 def test_documents_are_made_where_no_pair_has_a_rate(rate):
-    found = result(dict.fromkeys(PAIRS, rate))
-    assert found.culprits == () and len(found.missing) == (18 if rate else 0)
-    assert rows.to_json(found) and shown.page(found) and shown.ticket(found)
-    assert list(shown.blocks(found)) and shown.judgement(found).judged
+    fleet = result(dict.fromkeys(PAIRS, rate))
+    assert fleet.culprits == () and len(fleet.missing) == (18 if rate else 0)
+    assert rows.to_json(fleet) and documents.page(fleet) and documents.ticket(fleet)
+    assert list(documents.blocks(fleet)) and documents.judgement(fleet).judged
 
 
 def test_a_pair_without_time_for_a_whole_copy_is_slow_by_the_upper_limit_of_its_rate():
@@ -109,7 +109,7 @@ def test_a_pair_without_time_for_a_whole_copy_is_slow_by_the_upper_limit_of_its_
     assert [each.node for each in case.culprits] == [Node("server", "nas2")]
     assert case.missing == {} and case.limited == slow.keys()
     assert any(
-        "6 slow pairs had no time for a whole copy" in each for each in shown.sentences(case)
+        "6 slow pairs had no time for a whole copy" in each for each in documents.sentences(case)
     )
     assert [each["at_most"] for each in json.loads(rows.to_json(case))["pairs"]].count(True) == 6
 
@@ -119,25 +119,25 @@ def test_an_upper_limit_shows_no_fast_pair_and_none_of_a_pair_that_has_a_rate():
     rates = [Seen(each, USUAL) for each in PAIRS if each not in (fast, slow)]
     limits = [Seen(fast, USUAL, at_most=True), Seen(slow, 20e6, at_most=True)]
     other = [Seen(slow, USUAL)]
-    found = of_pairs({COPY: rates + limits, "push.cached": other}, missing={fast: "out of time"})
-    assert found.missing == {fast: "out of time"} and fast not in found.rates[COPY]
-    assert found.findings[0].slow == () and not found.limited
-    assert shown.headline(found).endswith("(1 pair not measured)")
+    fleet = of_pairs({COPY: rates + limits, "push.cached": other}, missing={fast: "out of time"})
+    assert fleet.missing == {fast: "out of time"} and fast not in fleet.rates[COPY]
+    assert fleet.findings[0].slow == () and not fleet.limited
+    assert documents.headline(fleet).endswith("(1 pair not measured)")
     case = of_pairs({COPY: [Seen(slow, 20e6, at_most=True)]}, missing={slow: "out of time"})
     assert case.missing == {slow: "out of time"} and not case.findings
 
 
 def test_a_file_that_cannot_be_read_leaves_a_fleet_without_fault_undecided():
-    found = replace(result({}), unread=("nas.json: cannot be read: empty",))
-    assert shown.headline(found).endswith("(1 not readable)") and not found.is_decided
-    assert shown.judgement(found).state == "unknown"
-    assert replace(result(dict.fromkeys(PAIRS[::3], 20e6)), unread=found.unread).is_decided
+    fleet = replace(result({}), unread=("nas.json: cannot be read: empty",))
+    assert documents.headline(fleet).endswith("(1 not readable)") and not fleet.is_decided
+    assert documents.judgement(fleet).state == "unknown"
+    assert replace(result(dict.fromkeys(PAIRS[::3], 20e6)), unread=fleet.unread).is_decided
 
 
 def test_a_fleet_of_which_most_was_not_measured_is_not_called_healthy():
     missing = dict.fromkeys(PAIRS[1:], "no login")
     case = of_pairs({COPY: [Seen(PAIRS[0], USUAL)]}, missing=missing)
-    assert f"only 1 of {len(PAIRS)} pairs could be measured" in shown.headline(case)
-    (told,) = [e.text for e in shown.details(case) if isinstance(e, Text) and "mend" in e.text]
+    assert f"only 1 of {len(PAIRS)} pairs could be measured" in documents.headline(case)
+    (text,) = [e.text for e in documents.details(case) if isinstance(e, Text) and "mend" in e.text]
     first = min(missing)
-    assert f"//{first.server}/SHARE --json FILE` on {first.client}" in told and "--resume" in told
+    assert f"//{first.server}/SHARE --json FILE` on {first.client}" in text and "--resume" in text

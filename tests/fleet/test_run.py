@@ -21,8 +21,8 @@ DEAD = {"ansible_port": 1}
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
     plan = hosts.Plan(dict.fromkeys(CLIENTS, FAST), {"nas0": FAST, "nas1": SLOW})
-    with hosts.lab(plan, tmp_path_factory.mktemp("hosts")) as made:
-        yield made
+    with hosts.lab(plan, tmp_path_factory.mktemp("hosts")) as hosts_lab:
+        yield hosts_lab
 
 
 @pytest.fixture
@@ -62,10 +62,10 @@ def ended(process):
 def wait_until_clean(lab, folder):
     """No file, folder or process of a run is left on a host, and no folder of ours here."""
 
-    def left():
+    def remaining():
         return [*lab.left_behind(), *folder.glob("bottleneck-*")]
 
-    assert living.swept(lambda: not left()), left()
+    assert living.swept(lambda: not remaining()), remaining()
 
 
 def wait_for_a_test(lab, name="diagnose"):
@@ -77,8 +77,8 @@ def test_the_slow_server_is_named_and_nothing_is_left(lab, fleet, tmp_path):
     code, output, err = ended(fleet("--json", "-"))
     assert [each["name"] for each in output["culprits"]] == [lab.address("nas1")], (output, err)
     assert code == 0 and output["status"] == "complete" and output["missing"] == []
-    kept = list((tmp_path / "kept").glob("*@*.json"))
-    assert len(kept) <= 2 * (3 + 2)
+    saved = list((tmp_path / "kept").glob("*@*.json"))
+    assert len(saved) <= 2 * (3 + 2)
     password = hosts.PASSWORD.encode()
     assert not [each for each in (tmp_path / "kept").iterdir() if password in each.read_bytes()]
     wait_until_clean(lab, tmp_path)
@@ -86,13 +86,13 @@ def test_the_slow_server_is_named_and_nothing_is_left(lab, fleet, tmp_path):
 
 @pytest.mark.long
 def test_a_dead_client_costs_its_own_pairs(lab, fleet, tmp_path):
-    before = lab.sent_bytes("pc2")
+    earlier = lab.sent_bytes("pc2")
     code, output, err = ended(fleet("--json", "-", pc2=DEAD))
     assert code == 3 and output["status"] == "partial", err
     assert [each["name"] for each in output["culprits"]] == [lab.address("nas1")]
     assert {each["client"] for each in output["missing"]} == {"pc2"}
     # ARP of the others alone.
-    assert sum(lab.sent_bytes("pc2")) - sum(before) < 100_000
+    assert sum(lab.sent_bytes("pc2")) - sum(earlier) < 100_000
     wait_until_clean(lab, tmp_path)
 
 
@@ -138,9 +138,9 @@ def test_a_wrong_password_is_refused_once_by_each_server(lab, fleet, tmp_path):
 def test_a_full_disk_of_a_client_costs_its_own_pairs(lab, fleet, tmp_path):
     full = tmp_path / "full"
     full.mkdir()
-    with lab.full_disk("pc1", full) as seen:
+    with lab.full_disk("pc1", full) as disk:
         code, output, err = ended(fleet("--json", "-", pc1={"bottleneck_folder": str(full)}))
-        assert [each.name for each in seen.iterdir()] == ["filler"]
+        assert [each.name for each in disk.iterdir()] == ["filler"]
     assert code == 3 and output["status"] == "partial", err
     assert {each["client"] for each in output["missing"]} == {"pc1"}
     wait_until_clean(lab, tmp_path)

@@ -58,15 +58,15 @@ def started(tmp_path):
         yield start
 
 
-def link_limits(lab, told, count):
+def link_limits(lab, answer, count):
     """The link of the server is named, and the sum is what it carries."""
-    found = told["together"]
-    assert found["kind"] == "shared", found
-    (suspect,) = found["suspects"]
+    limit = answer["together"]
+    assert limit["kind"] == "shared", limit
+    (suspect,) = limit["suspects"]
     assert suspect["name"] == lab.address("nas0") and suspect["verdict"]["cause"] == "link-rate"
-    assert found["sum_bytes_per_second"] == pytest.approx(11.8e6, rel=0.1)
-    assert told["sentence"].startswith("Bottleneck: server ")
-    assert told["evidence"][0].startswith(f"{count} clients at once ")
+    assert limit["sum_bytes_per_second"] == pytest.approx(11.8e6, rel=0.1)
+    assert answer["sentence"].startswith("Bottleneck: server ")
+    assert answer["evidence"][0].startswith(f"{count} clients at once ")
     return True
 
 
@@ -77,8 +77,8 @@ def test_the_link_of_the_server_limits_two_clients_at_once(started, tmp_path):
     code, output, err = ended(process)
     assert code == 0 and output["status"] == "complete", (output["together"], err)
     assert link_limits(lab, output, 2)
-    kept = sorted(each.name for each in (tmp_path / "kept").glob("*.together.json"))
-    assert kept == [f"{each}@{lab.address('nas0')}.together.json" for each in CLIENTS[:2]]
+    saved = sorted(each.name for each in (tmp_path / "kept").glob("*.together.json"))
+    assert saved == [f"{each}@{lab.address('nas0')}.together.json" for each in CLIENTS[:2]]
     wait_until_clean(lab, tmp_path)
 
 
@@ -95,11 +95,11 @@ def test_the_link_of_the_server_limits_three_pulls_at_once(started, tmp_path):
 def test_clients_with_slow_links_of_their_own_reach_no_shared_limit(started, tmp_path):
     lab, process = started(SLOW, FAST, "--direction", "push")
     code, output, err = ended(process)
-    found = output["together"]
-    assert code == 0 and (found["kind"], found["suspects"]) == ("none", []), (found, err)
-    assert found["sum_bytes_per_second"] == pytest.approx(3 * 4.75e6, rel=0.1)
+    limit = output["together"]
+    assert code == 0 and (limit["kind"], limit["suspects"]) == ("none", []), (limit, err)
+    assert limit["sum_bytes_per_second"] == pytest.approx(3 * 4.75e6, rel=0.1)
     assert output["sentence"].startswith("No fault found: no shared limit up to ")
-    assert not any(each["starved"] for each in found["taken"])
+    assert not any(each["starved"] for each in limit["taken"])
     wait_until_clean(lab, tmp_path)
 
 
@@ -107,8 +107,8 @@ def least_of_the_link_is_for_pc2(lab):
     """The server lets out little to one client while others want it, which share evenly."""
     lines = ["qdisc replace dev eth0 root handle 1: htb"]
     lines += ["class add dev eth0 parent 1: classid 1:1 htb rate 100mbit burst 64k"]
-    for index, (client, least) in enumerate({"pc0": 48, "pc1": 48, "pc2": 4}.items(), 10):
-        rates = f"rate {least}mbit ceil 100mbit prio {'7' if least < 10 else '0'}"
+    for index, (client, rate_mbit) in enumerate({"pc0": 48, "pc1": 48, "pc2": 4}.items(), 10):
+        rates = f"rate {rate_mbit}mbit ceil 100mbit prio {'7' if rate_mbit < 10 else '0'}"
         lines += [f"class add dev eth0 parent 1:1 classid 1:{index} htb {rates}"]
         match = f"u32 match ip dst {lab.address(client)} flowid 1:{index}"
         lines += [f"filter add dev eth0 parent 1: protocol ip {match}"]

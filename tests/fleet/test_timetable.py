@@ -70,14 +70,14 @@ def doubt(node, *alternatives):
     return Culprit(node, 1e7, 0.4, (), 2, alternatives=alternatives)
 
 
-def found(*undecided, untested=()):
+def finding(*undecided, untested=()):
     return Found("pull.cached", 1e8, 0.1, (), undecided, (), untested, (), 0)
 
 
 def test_what_decides_passes_one_of_two_suspects():
     of = fleet(6, 3, 2)
     client, uplink = Node("client", "pc0"), Node("uplink", "site0")
-    pairs = adaptive.next_pairs(of, [found(doubt(client, uplink))], Counter(), 10)
+    pairs = adaptive.next_pairs(of, [finding(doubt(client, uplink))], Counter(), 10)
     assert pairs and not [pair for pair in pairs if pair.client == "pc0"]
     assert all(uplink in of.nodes(pair) for pair in pairs)
 
@@ -85,8 +85,8 @@ def test_what_decides_passes_one_of_two_suspects():
 def test_a_suspect_is_measured_with_what_is_new_and_not_suspected_itself():
     of = fleet(4, 4)
     counts = Counter([Pair("pc0", "nas0"), Pair("pc0", "nas1")])
-    asked = found(doubt(Node("client", "pc0")), doubt(Node("server", "nas3")))
-    pairs = adaptive.next_pairs(of, [asked], counts, 10)
+    doubts = finding(doubt(Node("client", "pc0")), doubt(Node("server", "nas3")))
+    pairs = adaptive.next_pairs(of, [doubts], counts, 10)
     assert pairs[0] == Pair("pc0", "nas2")
     assert Pair("pc0", "nas3") not in pairs
 
@@ -97,30 +97,30 @@ def test_a_host_without_a_report_is_tried_no_more():
     dead = adaptive.dead_hosts(counts, [Pair("pc1", "nas0")])
     assert dead == {"pc0"}
     untested = (Node("client", "pc0"), Node("client", "pc2"))
-    pairs = adaptive.next_pairs(of, [found(untested=untested)], counts, 10, dead)
+    pairs = adaptive.next_pairs(of, [finding(untested=untested)], counts, 10, dead)
     assert [pair.client for pair in pairs] == ["pc2"]
 
 
 def test_a_fast_pair_is_not_measured_again():
     of = fleet(3, 1)
     counts = Counter(timetable.all_pairs(of, Random(1)))
-    assert adaptive.next_pairs(of, [found(untested=of.hosts)], counts, 10) == []
-    slow = replace(found(untested=of.hosts), unexplained=(Pair("pc1", "nas0"),))
+    assert adaptive.next_pairs(of, [finding(untested=of.hosts)], counts, 10) == []
+    slow = replace(finding(untested=of.hosts), unexplained=(Pair("pc1", "nas0"),))
     assert Pair("pc1", "nas0") in adaptive.next_pairs(of, [slow], counts, 10)
 
 
 def test_several_copies_doubts_of_a_host_are_one_and_none_of_a_host_that_one_of_them_names():
     of, doubted = fleet(3, 3), doubt(Node("client", "pc0"))
-    once = adaptive.next_pairs(of, [found(doubted)], Counter(), 10)
-    assert once and adaptive.next_pairs(of, [found(doubted)] * 2, Counter(), 10) == once
-    named = replace(found(), culprits=(doubted,))
-    assert adaptive.next_pairs(of, [found(doubted), named], Counter(), 10) == []
+    once = adaptive.next_pairs(of, [finding(doubted)], Counter(), 10)
+    assert once and adaptive.next_pairs(of, [finding(doubted)] * 2, Counter(), 10) == once
+    known_culprit = replace(finding(), culprits=(doubted,))
+    assert adaptive.next_pairs(of, [finding(doubted), known_culprit], Counter(), 10) == []
 
 
 def test_no_more_are_asked_for_than_are_left():
     of = fleet(8, 4)
-    asked = found(*(doubt(node) for node in of.hosts), untested=of.hosts)
-    assert len(adaptive.next_pairs(of, [asked], Counter(), 5)) == 5
+    doubts = finding(*(doubt(node) for node in of.hosts), untested=of.hosts)
+    assert len(adaptive.next_pairs(of, [doubts], Counter(), 5)) == 5
     for at_most in (0, -6):
-        assert adaptive.next_pairs(of, [asked], Counter(), at_most) == []
-        assert adaptive.next_pairs(of, [found(untested=of.hosts)], Counter(), at_most) == []
+        assert adaptive.next_pairs(of, [doubts], Counter(), at_most) == []
+        assert adaptive.next_pairs(of, [finding(untested=of.hosts)], Counter(), at_most) == []

@@ -9,7 +9,7 @@ import pytest
 from bottleneck.analysis.finding import Words
 from bottleneck.cli import fleet as commands
 from bottleneck.cli.fleet_together import checked
-from bottleneck.documents import fleet as shown
+from bottleneck.documents import fleet as documents
 from bottleneck.documents import fleet_rows, fleet_together
 from bottleneck.fleet.collected import AT_ONCE, Collected, collect
 from bottleneck.fleet.records import Fleet, Node, Pair, Seen, Segment, Suspect
@@ -34,12 +34,12 @@ def steady(rate, opened=0.0, closed=10.0):
     return Track(moments, tuple(round(rate * index / 10) for index in range(count + 1)))
 
 
-def together(alone, at_once, verdict=None, fleet=FLEET, later=None, votes=(), copy="pull.cached"):
+def together(single, at_once, verdict=None, fleet=FLEET, later=None, votes=(), copy="pull.cached"):
     """The judgement of clients whose rates are told in MB/s, each by itself and at once."""
     verdicts = verdict if isinstance(verdict, list) else [verdict] * 3
     rates = [
         Seen(Pair(client, "nas1"), rate * MB, words, 0.95 if words else 0.0)
-        for client, rate, words in zip(fleet.clients, alone, verdicts, strict=False)
+        for client, rate, words in zip(fleet.clients, single, verdicts, strict=False)
     ]
     tracks = {
         Pair(client, "nas1"): steady(rate * MB, *(later or {}).get(client, ()))
@@ -49,8 +49,8 @@ def together(alone, at_once, verdict=None, fleet=FLEET, later=None, votes=(), co
     return judge(fleet, copy, rates, tracks, voted)
 
 
-def names(told):
-    return [(each.node.name, each.verdict) for each in told.suspects]
+def names(group):
+    return [(each.node.name, each.verdict) for each in group.suspects]
 
 
 def test_the_link_that_one_alone_fills_limits_the_sum():
@@ -160,16 +160,16 @@ def test_where_a_copy_was_not_made_alone_the_uncached_one_stands_for_it():
     pairs = [Pair(client, "nas1") for client in CLIENTS]
     cached = [Seen(pairs[0], 9.0), Seen(pairs[1], 5.0, at_most=True)]
     uncached = [Seen(pairs[0], 7.0), Seen(pairs[1], 6.0), Seen(pairs[2], 6.0, at_most=True)]
-    seen = {"push.cached": cached, "push.uncached": uncached}
-    assert by_themselves(seen, "push.cached") == [cached[0], uncached[1]]
+    copies = {"push.cached": cached, "push.uncached": uncached}
+    assert by_themselves(copies, "push.cached") == [cached[0], uncached[1]]
 
 
 @pytest.mark.parametrize(
-    ("wanted", "total", "level"),
+    ("wishes", "total", "level"),
     [((10, 10), 10, 5), ((1, 10, 10), 11, 5), ((1, 1), 2, float("inf")), ((4, 8), 8, 4)],
 )
-def test_a_sum_is_shared_equally_among_those_that_can_use_it(wanted, total, level):
-    assert _level(wanted, total) == level
+def test_a_sum_is_shared_equally_among_those_that_can_use_it(wishes, total, level):
+    assert _level(wishes, total) == level
 
 
 def test_rates_count_only_while_all_copy():
@@ -180,22 +180,22 @@ def test_rates_count_only_while_all_copy():
 
 
 def test_a_copy_is_put_on_the_clock_of_its_answer_without_its_ends(report_of):
-    found = report_of("pc1", "nas1")
-    found["elapsed_seconds"] = 50.0
+    pulled = report_of("pc1", "nas1")
+    pulled["elapsed_seconds"] = 50.0
     (step,) = (
         each
-        for each in found["steps"]
+        for each in pulled["steps"]
         if (each["setting"].get("copy"), each["setting"].get("end")) == ("pull.cached", "folder")
     )
     outcome = step["outcome"]
-    moved = [[0.0, 0], [1.0, 10], [2.0, 20], [3.0, 30], [3.1, 60], [3.2, 60]]
-    outcome["runs"] = [moved]
-    outcome["samples"] = moved
+    samples = [[0.0, 0], [1.0, 10], [2.0, 20], [3.0, 30], [3.1, 60], [3.2, 60]]
+    outcome["runs"] = [samples]
+    outcome["samples"] = samples
     outcome["bytes_per_second"] = dict.fromkeys(("median", "low", "high"), 60 / 3.2) | {"runs": 1}
     outcome["details"].pop("window_rates_bytes_per_second", None)
-    assert track(report.from_json(found), "pull.cached", 1000.0) is None, "it does not say when"
+    assert track(report.from_json(pulled), "pull.cached", 1000.0) is None, "it does not say when"
     outcome["details"]["opened_after_seconds"] = 40.0
-    assert track(report.from_json(found), "pull.cached", 1000.0) == Track(
+    assert track(report.from_json(pulled), "pull.cached", 1000.0) == Track(
         (991.0, 992.0, 993.0), (10, 20, 30)
     )
 
@@ -218,26 +218,26 @@ def test_a_client_that_is_missing_costs_itself():
 
 def test_two_clients_that_differ_in_a_sign_are_two_in_a_table_too():
     pairs = [Pair(name, "@nas") for name in ("=pc", "pc", "+pc")]
-    seen = {"pull.cached": [Seen(each, 11.8 * MB) for each in pairs]}
+    rates = {"pull.cached": [Seen(each, 11.8 * MB) for each in pairs]}
     fleet = Fleet(tuple(each.client for each in pairs), ("@nas",))
-    text = fleet_rows.table_csv(of_pairs(seen, fleet))
+    text = fleet_rows.table_csv(of_pairs(rates, fleet))
     names = [line.split(",")[1:3] for line in text.splitlines()[1:]]
     assert names == [["'+pc", "'@nas"], ["'=pc", "'@nas"], ["pc", "'@nas"]]
 
 
 def test_every_document_has_what_each_client_gets():
     group = together([11.8] * 3, [5.6, 5.6, 0.6], LINK_RATE)
-    seen = {"pull.cached": [Seen(each.pair, each.alone_bytes_per_second) for each in group.taken]}
-    result = replace(of_pairs(seen, FLEET), together=group)
+    rates = {"pull.cached": [Seen(each.pair, each.alone_bytes_per_second) for each in group.taken]}
+    result = replace(of_pairs(rates, FLEET), together=group)
     plain = json.loads(fleet_rows.to_json(result))
     assert plain["schema"] == fleet_rows.SCHEMA
     assert [each["starved"] for each in plain["together"]["taken"]] == [False, False, True]
     assert plain["together"]["sum_bytes_per_second"] == pytest.approx(11.8 * MB, rel=0.01)
     assert ",pc3,nas1,together.pull.cached,600000\n" in fleet_rows.table_csv(result)
-    judged = shown.judgement(result)
+    judged = documents.judgement(result)
     assert judged.state == "critical"
     assert [each.state for each in judged.judged[:3]] == ["ok", "ok", "critical"]
-    for text in (shown.page(result), shown.ticket(result)):
+    for text in (documents.page(result), documents.ticket(result)):
         assert "pc3" in text and "3 clients at once" in text
     without = json.loads(fleet_rows.to_json(replace(result, together=None)))
     assert "together" not in without
@@ -253,11 +253,11 @@ def test_reports_of_copies_at_once_are_no_runs_of_their_pairs(tmp_path, report_o
 
 def test_redacted_names_hold_for_the_copies_at_once_too():
     pair, hidden = Pair("pc1", "nas1"), Pair("client-1", "server-1")
-    found = Collected(at_once=Collected(report_files={pair: (Path("kept"), 3.0)}))
-    found.at_once.rates["pull.cached"] = [Seen(pair, 1.0)]
-    found.rename({pair: hidden}, str)
-    assert found.at_once.report_files == {hidden: (Path("kept"), 3.0)}
-    assert found.at_once.reported() == {hidden}
+    reports = Collected(at_once=Collected(report_files={pair: (Path("kept"), 3.0)}))
+    reports.at_once.rates["pull.cached"] = [Seen(pair, 1.0)]
+    reports.rename({pair: hidden}, str)
+    assert reports.at_once.report_files == {hidden: (Path("kept"), 3.0)}
+    assert reports.at_once.reported() == {hidden}
 
 
 HOSTS = "pc1\npc2\npc3\n"
@@ -267,7 +267,7 @@ ALL = {"all": True, "resume": True, "reports": Path()}
 
 
 @pytest.mark.parametrize(
-    ("count", "more", "why"),
+    ("count", "options", "why"),
     [
         (4, {}, "--together 4: must be from 2 to 3, all clients"),
         (1, {}, "--together 1: must be from 2 to 3, all clients"),
@@ -276,15 +276,15 @@ ALL = {"all": True, "resume": True, "reports": Path()}
         (2, {"direction": "up"}, "--direction 'up': must be one of pull, push"),
     ],
 )
-def test_what_makes_no_sense_is_refused(count, more, why):
+def test_what_makes_no_sense_is_refused(count, options, why):
     with pytest.raises(Refused) as refused:
-        checked(FLEET, commands.Tests(together=count, **more))
+        checked(FLEET, commands.Tests(together=count, **options))
     assert (refused.value.kind, refused.value.text[: len(why)]) == ("usage", why)
 
 
 def test_the_first_clients_are_those_that_copy_at_once_each_pair_once():
-    known, tests = checked(FLEET, commands.Tests(together=2))
-    assert known.clients == CLIENTS[:2] and tests.all
+    fleet, tests = checked(FLEET, commands.Tests(together=2))
+    assert fleet.clients == CLIENTS[:2] and tests.all
     assert checked(FLEET, commands.Tests()) == (FLEET, commands.Tests())
 
 

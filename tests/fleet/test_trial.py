@@ -8,7 +8,7 @@ NONE = Sample({}, {"nas0": 0})
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "disk", "told"),
+    ("one", "other", "disk", "counts"),
     [
         (("pc8", "nas0"), ("pc9", "nas1"), 0, (1, 0, 0)),
         (("pc8", "nas0"), ("pc8", "nas1"), 0, (1, 1, 0)),
@@ -18,6 +18,6 @@ NONE = Sample({}, {"nas0": 0})
     ],
     ids=["nothing", "client", "server", "disk", "uplink"],
 )
-def test_tests_meet_over_what_they_share_while_both_move(one, other, disk, told):
-    seen = Sample(dict.fromkeys((one, other), 2 * MOVING_BYTES), {"nas0": disk})
-    assert meetings([NONE, seen]) == told and meetings([seen, seen]) == (0, 0, 0)
+def test_tests_meet_over_what_they_share_while_both_move(one, other, disk, counts):
+    busy = Sample(dict.fromkeys((one, other), 2 * MOVING_BYTES), {"nas0": disk})
+    assert meetings([NONE, busy]) == counts and meetings([busy, busy]) == (0, 0, 0)

@@ -48,14 +48,14 @@ def measured(tmp_path, monkeypatch):
         hosts.write_text("".join(f"{each} {local} {command}\n" for each in clients))
         fleet = Fleet(tuple(clients), tuple(servers))
         pairs = [Pair(*each) for each in zip(clients, servers, strict=True)]
-        with run.prepared(tmp_path / "kept", resume=False) as (found, log):
+        with run.prepared(tmp_path / "kept", resume=False) as (progress, log):
             targets = dict(zip(servers, shares, strict=True))
             options = (fleet, targets, hosts, tmp_path / "kept", log, access, 5.0, True)
-            run.measured(run.Run(*options), found, pairs, lambda text: None)
+            run.measured(run.Run(*options), progress, pairs, lambda text: None)
         said = (tmp_path / "kept" / run.LOG).read_text()
-        given = [each.read_text().splitlines() for each in tmp_path.glob("words.*")]
-        assert len(given) == len(shares), said
-        return given
+        values = [each.read_text().splitlines() for each in tmp_path.glob("words.*")]
+        assert len(values) == len(shares), said
+        return values
 
     return start
 
@@ -63,18 +63,18 @@ def measured(tmp_path, monkeypatch):
 def test_a_word_that_looks_like_a_template_arrives_as_it_is(measured, tmp_path):
     words = [each.replace("{folder}", str(tmp_path)) for each in WORDS]
     shares = [f"//nas/{each}" for each in words]
-    given = measured(shares, Access(words[0], words[0], words[1]))
+    values = measured(shares, Access(words[0], words[0], words[1]))
     assert not (tmp_path / "shot").exists()
-    assert sorted(each[1] for each in given) == sorted(shares)
-    for each in given:
+    assert sorted(each[1] for each in values) == sorted(shares)
+    for each in values:
         assert each[each.index("--user") + 1] == words[0]
         assert each[each.index("--domain") + 1] == words[1]
 
 
 def test_no_process_shows_the_password_in_its_environment_or_arguments(measured, tmp_path):
     measured(["//nas/media"], Access("anna", "hunter2 {{ and }} m\u00f6re 4711"))
-    (shown,) = tmp_path.glob("shown.*")
-    assert shown.read_text().splitlines() == [str(tmp_path / "control")]
+    (file,) = tmp_path.glob("shown.*")
+    assert file.read_text().splitlines() == [str(tmp_path / "control")]
     assert "//nas/media" in (variables := (tmp_path / "round.json").read_text())
     assert "hunter2" not in variables
     assert "hunter2" not in (tmp_path / "kept" / run.LOG).read_text()

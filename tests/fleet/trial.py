@@ -41,9 +41,9 @@ from tests.fleet import hosts  # noqa: E402
 
 USUAL, SLOW = 100_000_000, 40_000_000
 DISK = 5_000_000
-"""What an injected disk writes, bytes per second; a link's are bits."""
-CLIENTS = tuple(f"pc{at}" for at in range(12))
-SERVERS = tuple(f"nas{at}" for at in range(4))
+"""Bytes per second that an injected disk writes; a link's are bits."""
+CLIENTS = tuple(f"pc{n}" for n in range(12))
+SERVERS = tuple(f"nas{n}" for n in range(4))
 SITES = {"office": CLIENTS[:4], "branch": CLIENTS[4:8]}
 WORLDS = {
     "healthy": (),
@@ -70,7 +70,7 @@ SAMPLED = "while :; do nft -j list set bridge fleet pairs; cat {stats}; sleep {p
 
 @dataclass(frozen=True)
 class Sample:
-    """What has passed so far."""
+    """Counters at one moment."""
 
     pairs: dict[tuple[str, str], int]
     """Bytes both ways, by client and server."""
@@ -83,11 +83,11 @@ def injected(world: str, number: int) -> tuple[tuple[str, str], ...]:
     chance = Random(f"{world} {number}")
     # A client behind a slow uplink could not be seen: those of no site are chosen.
     names = {"client": CLIENTS[8:], "server": SERVERS, "disk": SERVERS, "uplink": tuple(SITES)}
-    found: list[tuple[str, str]] = []
+    limits: list[tuple[str, str]] = []
     for kind in WORLDS[world]:
-        left = [each for each in names[kind] if (kind, each) not in found]
-        found.append((kind, chance.choice(left)))
-    return tuple(found)
+        candidates = [each for each in names[kind] if (kind, each) not in limits]
+        limits.append((kind, chance.choice(candidates)))
+    return tuple(limits)
 
 
 def plan_of(limits: tuple[tuple[str, str], ...]) -> hosts.Plan:
@@ -103,7 +103,7 @@ def plan_of(limits: tuple[tuple[str, str], ...]) -> hosts.Plan:
     )
 
 
-def made(world: str, number: int, work: Path) -> dict[str, Any]:
+def one_fleet(world: str, number: int, work: Path) -> dict[str, Any]:
     """One fleet, built, measured and judged."""
     limits = injected(world, number)
     folder = work / "hosts"
@@ -119,19 +119,19 @@ def made(world: str, number: int, work: Path) -> dict[str, Any]:
             )
         seconds = time.monotonic() - began
         samples = list(read(lab, (work / "samples").read_text()))
-        left = lab.left_behind()
+        remaining = lab.left_behind()
         names = lab.names
     if not done.stdout:
         raise RuntimeError(done.stderr)
     document = json.loads(done.stdout)
     limit = {(kind.replace("disk", "server"), name) for kind, name in limits}
-    named = {(each["kind"], names.get(each["name"], each["name"])) for each in document["culprits"]}
+    blame = {(each["kind"], names.get(each["name"], each["name"])) for each in document["culprits"]}
     together, on_links, on_disks = meetings(samples)
     return {
         "world": world,
         "number": number,
         "injected": sorted(limit),
-        "named": sorted(named),
+        "named": sorted(blame),
         "verdicts": [each["verdict"] for each in document["culprits"]],
         "undecided": [[each["kind"], each["name"]] for each in document["undecided"]],
         "missing": len(document["missing"]),
@@ -142,7 +142,7 @@ def made(world: str, number: int, work: Path) -> dict[str, Any]:
         "together": together,
         "meetings": on_links,
         "on_disks": on_disks,
-        "left_behind": left,
+        "left_behind": remaining,
         "seconds": seconds,
     }
 
@@ -151,9 +151,9 @@ def words(lab: hosts.Lab, work: Path) -> list[str]:
     """The arguments of `bottleneck fleet`."""
     shares = [word for share in lab.shares.values() for word in ("--share", share)]
     sites = [word for site in SITES for word in ("--uplink", site)]
-    more = ["--user", hosts.USER, "--yes", "--budget", str(BUDGET_SECONDS), "--json", "-"]
+    options = ["--user", hosts.USER, "--yes", "--budget", str(BUDGET_SECONDS), "--json", "-"]
     inventory = str(lab.inventory(work, SIZE))
-    return [inventory, *shares, *sites, *more, "--keep", str(work / "kept")]
+    return [inventory, *shares, *sites, *options, "--keep", str(work / "kept")]
 
 
 @contextmanager
@@ -179,14 +179,14 @@ def read(lab: hosts.Lab, text: str) -> Iterator[Sample]:
     each = 1 + len(lab.devices)
     for index in range(0, len(lines) - each + 1, each):
         pairs: dict[tuple[str, str], int] = {}
-        (found,) = [e["set"] for e in json.loads(lines[index])["nftables"] if "set" in e]
-        for element in (one["elem"] for one in found.get("elem", ())):
+        (counters,) = [e["set"] for e in json.loads(lines[index])["nftables"] if "set" in e]
+        for element in (one["elem"] for one in counters.get("elem", ())):
             ends = [host_of.get(address, "") for address in element["val"]["concat"]]
             if not all(ends):
                 continue  # to all hosts at once
             client, server = sorted(ends, key=lambda end: end in SERVERS)
-            moved = element["counter"]["bytes"]
-            pairs[client, server] = pairs.get((client, server), 0) + moved
+            count = element["counter"]["bytes"]
+            pairs[client, server] = pairs.get((client, server), 0) + count
         stats = [line.split() for line in lines[index + 1 : index + each]]
         disks = {
             server: SECTOR_BYTES * (int(stat[2]) + int(stat[6]))
@@ -198,51 +198,51 @@ def read(lab: hosts.Lab, text: str) -> Iterator[Sample]:
 def meetings(samples: list[Sample]) -> tuple[int, int, int]:
     """Samples in which two pairs moved data; over one client, server or uplink; on one disk."""
     together = on_links = on_disks = 0
-    for before, after in pairwise(samples):
+    for earlier, later in pairwise(samples):
         moving = [
             pair
-            for pair, count in after.pairs.items()
-            if count - before.pairs.get(pair, 0) > MOVING_BYTES
+            for pair, count in later.pairs.items()
+            if count - earlier.pairs.get(pair, 0) > MOVING_BYTES
         ]
         together += len(moving) > 1
         on_links += any(nodes(one) & nodes(other) for one, other in combinations(moving, 2))
         on_disks += any(
-            after.disks[server] - before.disks[server] > MOVING_BYTES
+            later.disks[server] - earlier.disks[server] > MOVING_BYTES
             and sum(pair[1] == server for pair in moving) > 1
-            for server in after.disks
+            for server in later.disks
         )
     return together, on_links, on_disks
 
 
 def nodes(pair: tuple[str, str]) -> set[str]:
-    """What a pair loads."""
+    """Returns the parts that a pair loads."""
     return {*pair, *(site for site, members in SITES.items() if pair[0] in members)}
 
 
-def table(found: list[dict[str, Any]]) -> bool:
+def table(fleets: list[dict[str, Any]]) -> bool:
     """Prints it; whether all is right."""
     heads = ("world", "fleets", "right", "blamed wrongly", "tests (most)", "seconds")
     print(" | ".join((*heads, "samples", "together", "meetings", "on a disk", "left")))
     good = True
     for world in WORLDS:
-        of = [each for each in found if each["world"] == world]
+        of = [each for each in fleets if each["world"] == world]
         if not of:
             continue
         right = sum(each["named"] == each["injected"] for each in of)
         wrong = sum(any(one not in each["injected"] for one in each["named"]) for each in of)
         met, disks = (sum(each[key] for each in of) for key in ("meetings", "on_disks"))
-        left = sum(len(each["left_behind"]) for each in of)
+        remaining = sum(len(each["left_behind"]) for each in of)
         tests = [each["tests"] for each in of]
-        most = 2 * (len(CLIENTS) + len(SERVERS))
-        good = good and right == len(of) and not (wrong or met or disks or left)
+        limit = 2 * (len(CLIENTS) + len(SERVERS))
+        good = good and right == len(of) and not (wrong or met or disks or remaining)
         together = sum(each["together"] for each in of)
-        good = good and together > 0 and max(tests) <= most
+        good = good and together > 0 and max(tests) <= limit
         seconds = statistics.fmean(each["seconds"] for each in of)
         counted = sum(each["samples"] for each in of)
         row = (world, len(of), f"{right} of {len(of)}", wrong)
         row += (f"{statistics.fmean(tests):.0f} ({max(tests)})", f"{seconds:.0f}")
-        print(" | ".join(map(str, (*row, counted, together, met, disks, left))))
-    for each in found:
+        print(" | ".join(map(str, (*row, counted, together, met, disks, remaining))))
+    for each in fleets:
         if each["named"] != each["injected"]:
             print(each["world"], each["number"], each["injected"], each["sentence"])
     return good
@@ -256,21 +256,21 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=150.0)
     options = parser.parse_args()
     # Ended from outside, as by timeout, it takes its hosts down too.
-    signal.signal(signal.SIGTERM, lambda *told: sys.exit(143))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     until = time.monotonic() + options.seconds
     text = options.file.read_text() if options.file.exists() else ""
-    found = [json.loads(line) for line in text.splitlines()]
-    there = {(each["world"], each["number"]) for each in found}
+    fleets = [json.loads(line) for line in text.splitlines()]
+    there = {(each["world"], each["number"]) for each in fleets}
     for number in range(options.fleets):
         for world in options.worlds:
             if (world, number) in there or time.monotonic() > until:
                 continue
             with tempfile.TemporaryDirectory(prefix="bottleneck-fleet-", dir="/var/tmp") as work:
-                one = json.loads(json.dumps(made(world, number, Path(work))))
-            found.append(one)
-            with options.file.open("a") as kept:
-                kept.write(json.dumps(one) + "\n")
-    return 0 if table(found) else 1
+                one = json.loads(json.dumps(one_fleet(world, number, Path(work))))
+            fleets.append(one)
+            with options.file.open("a") as file:
+                file.write(json.dumps(one) + "\n")
+    return 0 if table(fleets) else 1
 
 
 if __name__ == "__main__":
