@@ -118,14 +118,14 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 def agents(folder: Path) -> list[psutil.Process]:
     """Living processes of an agent, which keep its nameless files; their environment names it."""
-    found = []
+    processes = []
     for each in psutil.process_iter():
         try:
             if each.status() != psutil.STATUS_ZOMBIE and "-I" in each.cmdline()[:3]:
-                found += [each] if each.environ().get("AGENT_FOLDER") == str(folder) else []
+                processes += [each] if each.environ().get("AGENT_FOLDER") == str(folder) else []
         except psutil.Error:
             continue
-    return found
+    return processes
 
 
 def ended(way: str, work: str, name: str, keys: Path) -> float:

@@ -1,4 +1,4 @@
-"""What a hostile behaviour is, and the words that its cases share.
+"""Hostile behaviours, and the words that their cases share.
 
 Servers: `plain` asks for nothing, `signing` and `sealing` require it, `wishing` would like
 encryption, `old` speaks 2.1 at best. A behaviour that is harmless has to end in a copy that is
@@ -31,15 +31,15 @@ GONE = r"closed the connection|connection failed|socket was closed"
 NOT_ASKED = r"which was not asked|something else than what was asked"
 
 Does = Script | tuple[Tamper, ...]
-"""What a server without files says, or what a man in the middle does to a real one."""
+"""Words of a server without files, or what a man in the middle does to a real one."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What several behaviours have in common."""
+    """Facts that several behaviours have in common."""
 
     name: str
-    """Of all of them, its beginning."""
+    """Beginning of all their names."""
     says: str = ""
     """Found in the refusal's text."""
     dialect: str = "3.1.1"
@@ -51,8 +51,8 @@ class Terms:
     measured and right, by a lesser protection that nobody could find to be one: the details say
     which, in the words of `says`."""
     logins: int | None = None
-    """How often the client answered a challenge, where that is what counts; never more than 1."""
-    held: bool = False
+    """Challenges that the client answered, where that is what counts; never more than 1."""
+    with_folder: bool = False
     """The run's folder is made and held through the same peer first, which is one more login."""
     product_limits: bool = False
     """With the product's own time limits in place of short ones."""
@@ -74,10 +74,10 @@ Table = Mapping[Terms, Mapping[str, Does | tuple[str, Does]]]
 
 def attacks(table: Table) -> tuple[Behaviour, ...]:
     """A behaviour for each row, which may have words of its own that are found in the text."""
-    found = []
+    behaviours = []
     for terms, rows in table.items():
         for name, row in rows.items():
-            own, does = row if isinstance(row, tuple) and isinstance(row[0], str) else ("", row)
-            told = {**vars(terms), "name": terms.name + name, "says": own or terms.says}
-            found.append(Behaviour(**told, does=does))
-    return tuple(found)
+            text, does = row if isinstance(row, tuple) and isinstance(row[0], str) else ("", row)
+            facts = {**vars(terms), "name": terms.name + name, "says": text or terms.says}
+            behaviours.append(Behaviour(**facts, does=does))
+    return tuple(behaviours)

@@ -41,7 +41,7 @@ def _symlink(server: str) -> bytes:
     return struct.pack("<I", len(body)) + body
 
 
-def _moved() -> bytes:
+def _redirection() -> bytes:
     """A redirection of a share (MS-SMB2 2.2.2.2.2)."""
     target = f"\\\\{THIRD_HOST}\\share".encode("utf-16-le")
     head = struct.pack("<IIIIHHIB", 48 + len(target), 3, 48, len(target), 0, 0, 1, 1)
@@ -49,7 +49,7 @@ def _moved() -> bytes:
     return struct.pack("<II", len(redirect), 0x72645253) + redirect
 
 
-ELSEWHERE, MOVED = _symlink(THIRD_HOST), _moved()
+ELSEWHERE, MOVED = _symlink(THIRD_HOST), _redirection()
 DOWNGRADES = attacks(
     {
         Terms("told: ", "^smb1 ", dialect="", outcome="told"): {

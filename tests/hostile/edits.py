@@ -1,4 +1,4 @@
-"""What a man in the middle makes of one message.
+"""Changes that a man in the middle makes to one message.
 
 Offsets are those of MS-SMB2 2.2 and MS-CIFS 2.2.4.
 """
@@ -52,9 +52,9 @@ def cleared(message: Message, talk: Talk, offset: int, form: str, bits: int) -> 
 
 
 @edit
-def flipped(message: Message, talk: Talk, at: int) -> None:
+def flipped(message: Message, talk: Talk, offset: int) -> None:
     """One bit; negative offsets count from the end."""
-    message[at] ^= 0x10
+    message[offset] ^= 0x10
 
 
 def other_tree(message: Message, talk: Talk) -> None:
@@ -164,14 +164,14 @@ def twice(message: Message, talk: Talk) -> Outcome:
     return [framed(message)] * 2
 
 
-def kept(message: Message, talk: Talk) -> None:
+def keep(message: Message, talk: Talk) -> None:
     """Passed on, and remembered."""
-    talk.kept["old"] = bytes(message)
+    talk.stored["old"] = bytes(message)
 
 
 def replayed(message: Message, talk: Talk) -> Outcome:
     """Payload and signature of an earlier reply, under the id (8 or 2 bytes) that is waited for."""
-    old, where = Message(talk.kept["old"]), slice(24, 32)
+    old, where = Message(talk.stored["old"]), slice(24, 32)
     if message[:4] == SMB1:
         where = slice(30, 32)
     old[where] = message[where]
@@ -179,15 +179,15 @@ def replayed(message: Message, talk: Talk) -> Outcome:
 
 
 def instead(message: Message, talk: Talk) -> Outcome:
-    return [framed(talk.kept["old"])]
+    return [framed(talk.stored["old"])]
 
 
 def swapped(message: Message, talk: Talk) -> Outcome:
     """Two replies that answer each other's request."""
-    if "held" not in talk.kept:
-        talk.kept["held"] = bytes(message)
+    if "held" not in talk.stored:
+        talk.stored["held"] = bytes(message)
         return []
-    first = Message(talk.kept["held"])
+    first = Message(talk.stored["held"])
     first[24:32], message[24:32] = message[24:32], first[24:32]
     return [framed(first), framed(message)]
 
@@ -275,7 +275,6 @@ def in_clear(message: Message, talk: Talk) -> Outcome:
 def header(
     order: int, number: int, session: int = 0, code: int = 0, credit: int = 64, flags: int = 1
 ) -> bytes:
-    """Of an SMB2 reply (MS-SMB2 2.2.1.2)."""
     fields = (b"\xfeSMB", 64, 1, code, order, credit, flags, 0, number, 0xFEFF, 0, session, b"")
     return struct.pack("<4sHHIHHIIQIIQ16s", *fields)
 
@@ -309,16 +308,16 @@ def dialects(message: Message, talk: Talk, *numbers: int) -> None:
 @edit
 def without_context(message: Message, talk: Talk, kind: int, reply: bool) -> None:
     """A NEGOTIATE message without the contexts of one kind (MS-SMB2 2.2.3.1)."""
-    start = at = struct.unpack_from("<I", message, 124 if reply else 92)[0]
+    start = offset = struct.unpack_from("<I", message, 124 if reply else 92)[0]
     (count,) = struct.unpack_from("<H", message, 70 if reply else 96)
-    left: list[bytes] = []
+    remaining: list[bytes] = []
     for _ in range(count):
-        found, size = struct.unpack_from("<HH", message, at)
-        if found != kind:
-            left.append(bytes(message[at : at + 8 + size]))
-        at += 8 + size + (-size % 8)
-    message[start:] = b"".join(each + bytes(-len(each) % 8) for each in left)
-    _put(message, 70 if reply else 96, "H", len(left))
+        number, size = struct.unpack_from("<HH", message, offset)
+        if number != kind:
+            remaining.append(bytes(message[offset : offset + 8 + size]))
+        offset += 8 + size + (-size % 8)
+    message[start:] = b"".join(each + bytes(-len(each) % 8) for each in remaining)
+    _put(message, 70 if reply else 96, "H", len(remaining))
 
 
 def partly(message: Message, talk: Talk) -> None:

@@ -18,7 +18,7 @@ BANNER = b"\x1b]0;owned\x07 MOTD \xff <b>welcome</b>\n"
 
 def lie(line: bytes) -> bytes:
     """Every figure of more than six digits a hundredfold."""
-    return re.sub(rb"\d{7,15}", lambda found: found[0] + b"00", line)
+    return re.sub(rb"\d{7,15}", lambda match: match[0] + b"00", line)
 
 
 ALTERED: dict[str, Callable[[bytes], bytes]] = {

@@ -33,8 +33,8 @@ def small(world: World, folder: str) -> None:
 def fill(world: World, folder: str) -> None:
     """Somebody else takes all that is left."""
     file = world.folder / folder / "filler"
-    world.known[str(file)] = "large"
-    world.undo(world.known.pop, str(file))
+    world.baseline[str(file)] = "large"
+    world.undo(world.baseline.pop, str(file))
     world.undo(file.unlink)
     block = bytes(1 << 20)
     with file.open("wb") as stream, contextlib.suppress(OSError):
@@ -98,13 +98,13 @@ def sparse(path: Path, size_bytes: int) -> Path:
 def user_file(world: World, size_bytes: int) -> None:
     """A file of the user's, as sparse as can be, that the run is to pull."""
     sparse(world.share / "own.bin", size_bytes)
-    world.more += ["--file", "own.bin"]
+    world.options += ["--file", "own.bin"]
 
 
 def truncate(world: World) -> None:
     """Its owner empties it."""
     sparse(world.share / "own.bin", 0)
-    world.known[str(world.share / "own.bin")] = hashlib.sha256(b"").hexdigest()
+    world.baseline[str(world.share / "own.bin")] = hashlib.sha256(b"").hexdigest()
 
 
 def huge(world: World) -> None:
@@ -112,7 +112,7 @@ def huge(world: World) -> None:
     image = sparse(world.own / "huge", 3 << 40)
     device = world.call("losetup", "--find", "--show", image).strip()
     world.undo(world.call, "losetup", "--detach", device)
-    world.more += ["--device", device]
+    world.options += ["--device", device]
 
 
 def cut(world: World) -> None:
@@ -126,7 +126,7 @@ def hostile_names(world: World) -> None:
         for name in NAMES:
             path = place / os.fsdecode(name)
             path.write_bytes(b"keep me")
-            world.known[str(path)] = hashlib.sha256(b"keep me").hexdigest()
+            world.baseline[str(path)] = hashlib.sha256(b"keep me").hexdigest()
 
 
 def hostile_folders(world: World) -> None:
@@ -164,13 +164,13 @@ def power_cut(world: World) -> None:
     def look() -> None:
         world.call("e2fsck", "-fy", image, check=False)
         world.call("mount", "-o", "loop", image, crash)
-        found, words = files(), world.command()[:3]
+        names, words = files(), world.command()[:3]
         with contextlib.suppress(NotHere):
             world.call(*words, "cleanup", "--folder", crash, "--older-than", "0", "--yes")
-        kept = files()
+        remaining = files()
         world.call("umount", crash)
-        if kept:
-            world.wrong.append(f"of {len(found)} found after the power cut {kept} stayed")
+        if remaining:
+            world.wrong.append(f"of {len(names)} found after the power cut {remaining} stayed")
 
     world.undo(look)
 
@@ -198,9 +198,9 @@ ROWS = (
         "share remounted read-only",
         read_only,
         small("share"),
-        **{"late": PULLS, "before": MAY_REFUSE, "kept": ON_READ_ONLY},
+        **{"late": PULLS, "at_start": MAY_REFUSE, "reason": ON_READ_ONLY},
     ),
-    Row("14", "delete refused", DELETES, strace, before=MAY_REFUSE, kept=REFUSES),
+    Row("14", "delete refused", DELETES, strace, at_start=MAY_REFUSE, reason=REFUSES),
     Row("33", "16 MiB of disk", shrink, small("client"), late=PULLS),
     Row("35", "the user's file emptied", truncate, user_file(64 << 20)),
     Row("35b", "a file of one byte, then of none", truncate, user_file(1)),

@@ -23,7 +23,6 @@ FIO = Path("/usr/bin/fio")
 
 
 def joining(folder: Path) -> list[str]:
-    """What stands before a command that begins in a cgroup."""
     return ["sh", "-c", f'echo $$ > {folder}/cgroup.procs; exec "$@"', "sh"]
 
 
@@ -243,14 +242,14 @@ def relay(world: World, how: str) -> None:
 
 
 @fault
-def agent(world: World, at: int, number: int, instead: str) -> None:
+def agent(world: World, index: int, number: int, instead: str) -> None:
     """A signal for the client's agent (0), or the server's (1); before the start there is none."""
     if world.moment == BEFORE:
         world.agent = f"exec:sh -c '{instead}' sh"
         return
     agents = world.agents()
-    if at < len(agents):
-        os.kill(agents[at], number)
+    if index < len(agents):
+        os.kill(agents[index], number)
     else:
         world.wrong.append("there was no such agent")
 
@@ -274,11 +273,11 @@ def by_ssh(world: World) -> None:
 
 def break_ssh(world: World) -> None:
     """Another key than is known; of a connection that is there, its end or its silence."""
-    known = world.own / "sshd" / "known"
+    known_hosts = world.own / "sshd" / "known"
     if world.moment == BEFORE:
-        place = known.read_text().split()[0]
-        user = (known.parent / "user.pub").read_text().split()
-        known.write_text(f"{place} {user[0]} {user[1]}\n")
+        place = known_hosts.read_text().split()[0]
+        user = (known_hosts.parent / "user.pub").read_text().split()
+        known_hosts.write_text(f"{place} {user[0]} {user[1]}\n")
     elif world.moment == EARLY:
         world.call("ss", "-K", "dport", "=", f":{world.ssh_port}")
     else:
@@ -287,7 +286,7 @@ def break_ssh(world: World) -> None:
 
 KILLED, STOPPED = (signal.SIGKILL, "exit 9"), (signal.SIGSTOP, "sleep 1000")
 AGENT_GONE = "its folder on the share goes with its session; its note waits for the next start"
-CLIENT_KILLED = {"before": frozenset({69}), "during": usual(69, 70), "kept": AGENT_GONE}
+CLIENT_KILLED = {"at_start": frozenset({69}), "during": usual(69, 70), "reason": AGENT_GONE}
 ROWS = (
     Row("23", "clock set: 10 years, an hour", jump, other_clock),
     Row("24", "host asleep for 8 s", hold),
@@ -306,10 +305,10 @@ ROWS = (
     Row("30c", "server's agent says nothing", agent(1, *STOPPED), refused=69),
     Row("31", "ssh: another key, cut, silent", break_ssh, by_ssh, refused=69, says="(?i)host key"),
     Row("31b", "a banner in front of the agent", relay("banner"), relayed),
-    Row("31c", "no python on the server", no_python, before=frozenset({69})),
+    Row("31c", "no python on the server", no_python, at_start=frozenset({69})),
     Row("33b", "a tenth of a core", slow_cpu, either=(69,)),
     Row("34", "256 MiB of memory", little_memory, during=usual(69, 70)),
-    Row("38", "no rights", forbid, as_nobody, before=usual(77)),
+    Row("38", "no rights", forbid, as_nobody, at_start=usual(77)),
     Row("39", "no /proc", hide_processes, own_mounts, during=usual(69)),
     Row("42", "no stdin, no reader, 20 columns", no_reader),
     Row("43", "two runs at once", second_run),

@@ -45,7 +45,7 @@ def lost(world: World, rule: str) -> None:
 
 
 @fault
-def named(world: World, hosts: str = "127.0.0.1 {name}\n") -> None:
+def by_name(world: World, hosts: str = "127.0.0.1 {name}\n") -> None:
     """The server has a name, in a file of hosts of the cell's own."""
     (world.own / "hosts").write_text(hosts.format(name=NAME))
     world.mount(Path("/etc/hosts"), "--bind", world.own / "hosts")
@@ -90,13 +90,13 @@ def _run_files(world: World) -> list[str]:
         files = [each for each in world.share.rglob("*") if each.is_file()]
         return [str(each.relative_to(world.share)).replace("/", "\\") for each in files]
 
-    found: list[str] = [] if world.moment == BEFORE else wait_for(look, PATIENCE_SECONDS)
-    return found
+    own_files: list[str] = [] if world.moment == BEFORE else wait_for(look, PATIENCE_SECONDS)
+    return own_files
 
 
 def own_file(world: World) -> None:
     (world.share / "own.bin").write_bytes(os.urandom(1 << 19))
-    world.more += ["--file", "own.bin"]
+    world.options += ["--file", "own.bin"]
 
 
 def unknown_user(world: World) -> None:
@@ -126,7 +126,7 @@ def sink(world: World) -> None:
 
 
 def corrupt(world: World) -> None:
-    """What was written reads differently from now on: the server drops what it acknowledged."""
+    """Corrupts what was written: the server drops what it acknowledged."""
     done = threading.Event()
 
     def work() -> None:
@@ -148,7 +148,7 @@ READABLE, DELETABLE = FILE_SHARE_READ | FILE_SHARE_WRITE, FILE_SHARE_DELETE
 NT1 = ("server min protocol = NT1", "server max protocol = NT1")
 REFERRAL = ("msdfs root = yes", f"msdfs proxy = \\{THIRD_HOST}\\share")
 SMALL = ("smb2 max read = 65536", "smb2 max write = 65536", "smb2 max credits = 32")
-TWO = named("::1 {name}\n127.0.0.1 {name}\n")
+TWO = by_name("::1 {name}\n127.0.0.1 {name}\n")
 GUEST = ("map to guest = Bad User",)
 FIREWALL = "tcp flags & (syn|ack) == syn tcp dport != {port} reject"
 
@@ -158,19 +158,19 @@ def kill_server(world: World) -> None:
 
 
 ROWS = (
-    Row("1", "smbd killed", kill_server, refused=69, says="refused|listens", kept=SMBD_GONE),
+    Row("1", "smbd killed", kill_server, refused=69, says="refused|listens", reason=SMBD_GONE),
     Row("1b", "smbd's session killed", kill_session),
     Row("2", "connections reset", reset, refused=69),
-    Row("3", "server stopped, half open", stop_server, refused=69, kept=NOBODY_TELLS),
-    Row("4", "black hole", lost("tcp dport {port} drop"), refused=69, kept=UNAWARE),
+    Row("3", "server stopped, half open", stop_server, refused=69, reason=NOBODY_TELLS),
+    Row("4", "black hole", lost("tcp dport {port} drop"), refused=69, reason=UNAWARE),
     Row("5", "2% of packets lost", lost("tcp dport {port} numgen random mod 100 < 2 drop")),
     Row("6", "MTU black hole", lost("tcp dport {port} meta length > 1000 drop"), either=(69,)),
-    Row("7", "dead resolver", dead_resolver, named(), before=frozenset({69}), says="resolv"),
-    Row("8", "IPv6 only, address gone", lose_six, by_six, refused=69, kept=UNAWARE),
+    Row("7", "dead resolver", dead_resolver, by_name(), at_start=frozenset({69}), says="resolv"),
+    Row("8", "IPv6 only, address gone", lose_six, by_six, refused=69, reason=UNAWARE),
     Row("8b", "two addresses, IPv6 dead", lost("ip6 daddr ::1 drop"), TWO),
     Row("12", "no access to the share", share_conf=("valid users = nobody",), refused=77),
-    Row("13", "share made read-only", share_conf=("read only = yes",), before=usual(77)),
-    Row("15", "the user's file locked", opened(0, "own.bin"), own_file, before=usual(77)),
+    Row("13", "share made read-only", share_conf=("read only = yes",), at_start=usual(77)),
+    Row("15", "the user's file locked", opened(0, "own.bin"), own_file, at_start=usual(77)),
     Row("16", "a second reader", opened(READABLE | DELETABLE)),
     Row("17", "signing required", conf=("server signing = mandatory",)),
     Row("17b", "signing switched off", conf=("server signing = disabled",)),
@@ -180,7 +180,7 @@ ROWS = (
     Row("20", "login taken for a guest's", unknown_user, conf=GUEST, refused=77),
     Row("21", "NTLM switched off", conf=("ntlm auth = disabled",), refused=77),
     Row("21b", "account disabled", disabled, refused=77),
-    Row("22", "referred to a third host", sink, share_conf=REFERRAL, before=usual(69, 77)),
+    Row("22", "referred to a third host", sink, share_conf=REFERRAL, at_start=usual(69, 77)),
     Row("32", "all other ports firewalled", lost(FIREWALL)),
     Row("41", "opened by another, not to be deleted", opened(READABLE)),
     Row("45", "32 credits, 64 KiB a request", conf=SMALL),

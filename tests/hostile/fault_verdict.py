@@ -1,4 +1,4 @@
-"""What a cell of the fault matrix may not show: the promises C1 to C6, each checked."""
+"""Promises C1 to C6 that a cell of the fault matrix may not break, each checked."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\u202a-\u202e\u2066-\u206
 
 def of_run(world: World, row: Row, run: Run, elapsed: float, out: str) -> list[str]:
     """The promises on time, exit code, document and words."""
-    code, told = run.process.returncode, "".join(run.lines)
-    allowed = row.before if world.moment == BEFORE else row.during
+    code, text = run.process.returncode, "".join(run.lines)
+    allowed = row.at_start if world.moment == BEFORE else row.during
     late = elapsed - world.excused_seconds - world.budget_seconds - MORE_SECONDS
-    found = {
+    checks = {
         "the run ended before the fault": not run.applied,
         f"it took {elapsed:.0f} s": late > 0,
         f"exit code {code}, not of {sorted(allowed)}": code not in allowed,
-        "a traceback": "Traceback (most" in told + out,
-        "the password is told": PASSWORD in told + out,
-        "a control character is told": CONTROLS.search(told + out) is not None,
+        "a traceback": "Traceback (most" in text + out,
+        "the password is told": PASSWORD in text + out,
+        "a control character is told": CONTROLS.search(text + out) is not None,
         f"nothing is said like {row.says}": world.moment == BEFORE
-        and re.search(row.says, told + out) is None,
+        and re.search(row.says, text + out) is None,
     }
-    wrong = [what for what, true in found.items() if true] + world.wrong
+    wrong = [what for what, true in checks.items() if true] + world.wrong
     return wrong + _of_document(out, code)
 
 
@@ -72,7 +72,7 @@ def _of_document(out: str, code: int) -> list[str]:
 def _of_caps(report: dict[str, Any]) -> list[str]:
     """No cap for a copy that was not measured, none by a step that failed."""
     steps, wrong = report["steps"], []
-    failed = {at for at, each in enumerate(steps) if each["outcome"]["kind"] == "failed"}
+    failed = {index for index, each in enumerate(steps) if each["outcome"]["kind"] == "failed"}
     measured = {
         each["setting"].get("copy") for each in steps if each["outcome"]["kind"] == "measured"
     }
@@ -83,23 +83,23 @@ def _of_caps(report: dict[str, Any]) -> list[str]:
             wrong.append(f"{name} has a rate, and no step measured it")
         if copy["verdict"]["component"] != "unknown" and not is_measured:
             wrong.append(f"{name} was not measured, and {copy['verdict']['component']} is named")
-        cited = {at for each in copy["ceilings"] for at in each["steps"]}
+        cited = {index for each in copy["ceilings"] for index in each["steps"]}
         if cited & failed:
             wrong.append(f"{name}: a limit by the failed step {sorted(cited & failed)}")
     return wrong
 
 
-def left(world: World, row: Row, own: frozenset[int]) -> tuple[list[str], bool]:
+def leftovers(world: World, row: Row, outsiders: frozenset[int]) -> tuple[list[str], bool]:
     """The promises on processes and files; whether `cleanup` had to remove something."""
     wrong = []
-    wait_for(lambda: not _others(own), PATIENCE_SECONDS)
-    for pid in _others(own):
+    wait_for(lambda: not _others(outsiders), PATIENCE_SECONDS)
+    for pid in _others(outsiders):
         wrong.append(f"a process is left: {command_of(pid)[:80]}")
         os.kill(pid, signal.SIGKILL)
     files = wait_for(lambda: not _changed(world), PATIENCE_SECONDS) or _changed(world)
     if files is True:
         return wrong, False
-    if row.kept:
+    if row.reason:
         # What a server still takes for open stays, until it has noticed that its client is gone.
         if wait_for(lambda: _clean_up(world) or not _changed(world), NOTICED_SECONDS):
             return wrong, True
@@ -107,26 +107,26 @@ def left(world: World, row: Row, own: frozenset[int]) -> tuple[list[str], bool]:
     return [*wrong, f"files: {files[:3]}"], False
 
 
-def _others(own: frozenset[int]) -> set[int]:
+def _others(outsiders: frozenset[int]) -> set[int]:
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-    return below(os.getpid(), own)
+    return below(os.getpid(), outsiders)
 
 
 def _changed(world: World) -> list[str]:
     now = world.files()
-    names = sorted(set(now) ^ set(world.known))
-    other = [each for each in set(now) & set(world.known) if now[each] != world.known[each]]
+    names = sorted(set(now) ^ set(world.baseline))
+    other = [each for each in set(now) & set(world.baseline) if now[each] != world.baseline[each]]
     return [each.replace(str(world.folder), "") for each in [*names, *sorted(other)]]
 
 
 def _clean_up(world: World) -> None:
-    """As documented: the same target, folder and agent, once the server is there again."""
+    """Runs `cleanup` as documented: same target, folder and agent, once the server is back."""
     words = [each for each in world.command() if each not in {"--json", "-", "probe"}]
     words[words.index(world.job)] = "cleanup"
-    at = words.index("--budget")
-    words[at : at + 2] = ["--older-than", "0", "--server-folder", str(world.share)]
+    index = words.index("--budget")
+    words[index : index + 2] = ["--older-than", "0", "--server-folder", str(world.share)]
     with _served(world):
         how = {"stdin": subprocess.DEVNULL, "capture_output": True, "env": world.variables()}
         subprocess.run(words, timeout=120, check=False, **how)
@@ -142,7 +142,7 @@ def _served(world: World) -> Iterator[None]:
         yield
 
 
-def seen(out: str, lines: list[str]) -> str:
+def summary(out: str, lines: list[str]) -> str:
     """In a few words: the report's state, its copies, and the first complaint."""
     words = []
     try:

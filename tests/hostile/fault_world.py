@@ -1,4 +1,4 @@
-"""What a fault may lay hands on: a server, a run beside it, and the moment when it comes."""
+"""A server, a run beside it, and the moment when a fault comes."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ BEFORE, EARLY, LATE = MOMENTS = ("before", "early", "late")
 PASSWORD = "correct-horse-47-Faults"  # noqa: S105 - of a server that this makes for itself
 FIRST_COPIES = r"disk server write|(push|pull)\.(un)?cached"
 FIRST_PASSES = r"disk client"
-"""Of fio's, where `disk` is probed alone."""
+"""Passes of fio's, where `disk` is probed alone."""
 LATE_RATIO = 0.7
-"""Of the budget, by the run's own clock."""
+"""Share of the budget, by the run's own clock."""
 MORE_SECONDS = 10.0
-"""What a run may take beyond its budget."""
+"""Seconds that a run may take beyond its budget."""
 PATIENCE_SECONDS = 5.0
 """For what ends, or is removed, right behind the run."""
 LARGE_BYTES = 1 << 20
@@ -69,13 +69,13 @@ class Row:
     fault: Fault = lambda world: None
     """Makes it: called before the run, or while it goes on."""
     prepare: Fault = lambda world: None
-    """What the fault needs, before the server and the run; none yet."""
+    """Makes what the fault needs, before the server and the run; none yet."""
     conf: tuple[str, ...] = ()
     """Lines of smb.conf that are the fault, in [global] and in the share's part."""
     share_conf: tuple[str, ...] = ()
     late: str = ""
     """The line of progress that is late in a run that ends early; else its clock tells."""
-    before: frozenset[int] = usual()
+    at_start: frozenset[int] = usual()
     """Exit codes that CONTRACT.md has for it, there before the start."""
     during: frozenset[int] = usual()
     refused: InitVar[int] = 0
@@ -83,22 +83,22 @@ class Row:
     either: InitVar[tuple[int, ...]] = ()
     """Codes that there may be whenever it comes."""
     says: str = ""
-    """What the run has to say of it, there before the start (a pattern)."""
-    kept: str = ""
+    """Pattern that the run has to say, there before the start."""
+    reason: str = ""
     """Why files cannot be gone at once; `cleanup` has to remove them then."""
 
     def __post_init__(self, refused: int, either: tuple[int, ...]) -> None:
         if refused:
-            object.__setattr__(self, "before", frozenset({refused}))
+            object.__setattr__(self, "at_start", frozenset({refused}))
         if either:
-            object.__setattr__(self, "before", usual(*either))
+            object.__setattr__(self, "at_start", usual(*either))
         if refused or either:
             object.__setattr__(self, "during", usual(*either, *filter(None, [refused])))
 
 
 @dataclass
 class World:
-    """What a fault may lay hands on."""
+    """Everything that a fault may lay hands on."""
 
     folder: Path
     moment: str
@@ -115,7 +115,7 @@ class World:
     agent: str = "exec:"
     user: str = ""
     prefix: list[str] = field(default_factory=list)
-    more: list[str] = field(default_factory=list)
+    options: list[str] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
     conf: list[str] = field(default_factory=list)
     share_conf: list[str] = field(default_factory=list)
@@ -125,8 +125,8 @@ class World:
     extra: list[subprocess.Popen[str]] = field(default_factory=list)
     """Programs that the fault started."""
     wrong: list[str] = field(default_factory=list)
-    """What the fault itself saw amiss."""
-    known: dict[str, str] = field(default_factory=dict)
+    """Complaints of the fault itself."""
+    baseline: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # The folder for states is the desktop's or the system's; what is in it is ours to remove.
@@ -196,11 +196,11 @@ class World:
         os.killpg(self.smbd.process_id, number)
 
     def sessions(self) -> list[int]:
-        told = self.call("ss", "-Htnp", f"sport = :{self.smbd.port}", check=False)
-        return sorted({int(each) for each in re.findall(r"pid=(\d+)", told)})
+        sockets = self.call("ss", "-Htnp", f"sport = :{self.smbd.port}", check=False)
+        return sorted({int(each) for each in re.findall(r"pid=(\d+)", sockets)})
 
     def agents(self) -> list[int]:
-        """Of the run, the client's first."""
+        """Returns the run's agents, the client's first."""
         children = psutil.Process(self.run.pid).children()
         return sorted(each.pid for each in children if "python" in command_of(each.pid))
 
@@ -212,30 +212,30 @@ class World:
         options += ["--agent", self.agent, "--yes", "--budget", str(self.budget_seconds)]
         job = [self.job] if self.job == "diagnose" else ["probe", self.job]
         words = [sys.executable, "-m", "bottleneck", *job, target, *options]
-        return [*self.prefix, *words, "--json", "-", *self.more]
+        return [*self.prefix, *words, "--json", "-", *self.options]
 
     def variables(self) -> dict[str, str]:
-        own = {"BOTTLENECK_PASSWORD": PASSWORD, "PYTHONPATH": str(ROOT)}
-        own |= {"TMPDIR": str(self.folder / "tmp"), "HOME": str(self.folder / "home")}
-        own |= {"XDG_STATE_HOME": str(self.folder / "home" / "state")}
-        return {**os.environ, **own, **self.environment}
+        settings = {"BOTTLENECK_PASSWORD": PASSWORD, "PYTHONPATH": str(ROOT)}
+        settings |= {"TMPDIR": str(self.folder / "tmp"), "HOME": str(self.folder / "home")}
+        settings |= {"XDG_STATE_HOME": str(self.folder / "home" / "state")}
+        return {**os.environ, **settings, **self.environment}
 
     def files(self) -> dict[str, str]:
         """Whatever lies where a run may write to, and what is in the small ones."""
-        found = {}
+        contents = {}
         for place in (self.client, self.share, self.folder / "tmp", self.folder / "home"):
             for parent, folders, names in os.walk(place):
                 for name in (*folders, *names):
-                    found[f"{parent}/{name}"] = digest(Path(parent, name))
-        return found
+                    contents[f"{parent}/{name}"] = digest(Path(parent, name))
+        return contents
 
     def keep(self) -> None:
-        """What lies there now is somebody's own."""
-        self.known = self.files()
+        """Takes what lies there now for somebody's own."""
+        self.baseline = self.files()
 
 
 def digest(path: Path) -> str:
-    """Of a small file's content; of anything else its kind."""
+    """Returns the hash of a small file's content; of anything else its kind."""
     with contextlib.suppress(OSError):
         if path.is_file() and not path.is_symlink():
             if path.stat().st_size > LARGE_BYTES:
@@ -250,7 +250,7 @@ class Seen:
     moment: str
     faults: list[str]
     """In how far the run broke a promise; none: it kept them all."""
-    seen: str = ""
+    summary: str = ""
     not_here: str = ""
     """Why it could not be tried."""
     cleaned: bool = False
@@ -262,15 +262,15 @@ class Seen:
 
 def below(of: int, without: frozenset[int] = frozenset()) -> set[int]:
     """Live processes below one, but for some and what is below those."""
-    found: set[int] = set()
+    pids: set[int] = set()
     with contextlib.suppress(psutil.NoSuchProcess):
         for each in psutil.Process(of).children():
             if each.pid not in without:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     if each.status() != psutil.STATUS_ZOMBIE:
-                        found.add(each.pid)
-                found |= below(each.pid, without)
-    return found
+                        pids.add(each.pid)
+                pids |= below(each.pid, without)
+    return pids
 
 
 def command_of(pid: int) -> str:
@@ -280,11 +280,11 @@ def command_of(pid: int) -> str:
 
 
 def wait_for(true: Callable[[], Any], seconds: float) -> Any:
-    """What comes true, or what it is at the end."""
+    """Returns what comes true, or what it is at the end."""
     until = time.monotonic() + seconds
-    while not (found := true()) and time.monotonic() < until:
+    while not (value := true()) and time.monotonic() < until:
         time.sleep(0.05)
-    return found
+    return value
 
 
 class Run:

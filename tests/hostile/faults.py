@@ -63,7 +63,7 @@ NOT_HERE = {
     "40": "a file system without O_TMPFILE: the kernel knows none of them (vfat, NFS)",
     "48": "a real power cut, and write caches: a copy of the live disc stands in, row 48",
 }
-"""Of a row the part that is not tried, and why."""
+"""Parts of rows that are not tried, and why."""
 PR_SET_CHILD_SUBREAPER = 36
 
 KEPT, BROKEN, NO_TRIAL = 0, 1, 69
@@ -73,20 +73,20 @@ LONGEST_RATIO, LONGEST_SECONDS = 8, 180
 
 
 def lacks() -> list[str]:
-    """What this machine lacks; none: the trial can be held."""
-    found = [] if os.geteuid() == 0 else ["root"]
-    return found + [each for each in PROGRAMS if shutil.which(each) is None]
+    """Returns what this machine lacks; none: the trial can be held."""
+    missing = [] if os.geteuid() == 0 else ["root"]
+    return missing + [each for each in PROGRAMS if shutil.which(each) is None]
 
 
 def cell(number: str, moment: str, budget_seconds: int, job: str = "diagnose") -> Seen:
     """One fault at one moment, in a process and namespaces of its own."""
     with tempfile.TemporaryDirectory(prefix="bottleneck-fault-", dir="/var/tmp") as folder:  # noqa: S108
         Path(folder).chmod(0o755)
-        own = ["unshare", "--net", "--mount", "--propagation", "private", "--"]
+        prefix = ["unshare", "--net", "--mount", "--propagation", "private", "--"]
         words = [sys.executable, str(HERE / "faults.py"), "cell", number, moment]
         pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
         process = subprocess.Popen(
-            [*own, *words, str(budget_seconds), folder, job],
+            [*prefix, *words, str(budget_seconds), folder, job],
             **{"stdin": subprocess.DEVNULL, "text": True, "start_new_session": True, **pipes},
         )
         try:
@@ -105,16 +105,16 @@ def judged(row: Row, moment: str, budget_seconds: int, folder: Path, job: str) -
     """One cell, from its server to its verdict."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with ExitStack() as whole:
-        world = World(folder, moment, whole.enter_context(ExitStack()), budget_seconds, job)
+    with ExitStack() as stack:
+        world = World(folder, moment, stack.enter_context(ExitStack()), budget_seconds, job)
         row.prepare(world)
         if moment == BEFORE:
             world.reload(row.conf, row.share_conf)
-        world.server = whole.enter_context(world.served())
+        world.server = stack.enter_context(world.served())
         world.keep()
         if moment == BEFORE:
             row.fault(world)
-        own = frozenset({world.server.process_id, *below(os.getpid())})
+        outsiders = frozenset({world.server.process_id, *below(os.getpid())})
         run = Run(world, row, folder / "out")
         elapsed = run.finish()
         out = (folder / "out").read_text(errors="backslashreplace")
@@ -123,11 +123,11 @@ def judged(row: Row, moment: str, budget_seconds: int, folder: Path, job: str) -
         faults = fault_verdict.of_run(world, row, run, elapsed, out)
         with contextlib.suppress(OSError):
             world.stack.close()
-        left, cleaned = fault_verdict.left(world, row, own)
+        rest, cleaned = fault_verdict.leftovers(world, row, outsiders)
         code = run.process.returncode
-        seen = f"exit {code}, {fault_verdict.seen(out, run.lines)}"
+        summary = f"exit {code}, {fault_verdict.summary(out, run.lines)}"
         text = "".join(run.lines)
-        return Seen(row.number, moment, faults + left, seen, "", cleaned, elapsed, out, text)
+        return Seen(row.number, moment, faults + rest, summary, "", cleaned, elapsed, out, text)
 
 
 def inside(number: str, moment: str, budget: str, folder: str, job: str) -> None:
@@ -135,23 +135,23 @@ def inside(number: str, moment: str, budget: str, folder: str, job: str) -> None
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     row = next(each for each in ROWS if each.number == number)
     try:
-        found = judged(row, moment, int(budget), Path(folder), job)
+        ending = judged(row, moment, int(budget), Path(folder), job)
     except NotHere as error:
-        found = Seen(number, moment, [], not_here=str(error))
-    print(json.dumps(asdict(found)))
+        ending = Seen(number, moment, [], not_here=str(error))
+    print(json.dumps(asdict(ending)))
 
 
-def mark(seen: Seen) -> str:
+def mark(ending: Seen) -> str:
     """One letter for a cell."""
-    if seen.not_here:
+    if ending.not_here:
         return "-"
-    return "X" if seen.faults else "c" if seen.cleaned else "+"
+    return "X" if ending.faults else "c" if ending.cleaned else "+"
 
 
-def told(title: str, cells: list[Seen]) -> str:
+def row_lines(title: str, cells: list[Seen]) -> str:
     """A row's line, and one for each promise that was broken."""
-    seen = cells[-1].seen or cells[-1].not_here
-    lines = [f"{cells[0].row:>4} {title:36} {' '.join(map(mark, cells)):6} {seen[:110]}"]
+    summary = cells[-1].summary or cells[-1].not_here
+    lines = [f"{cells[0].row:>4} {title:36} {' '.join(map(mark, cells)):6} {summary[:110]}"]
     for each in cells:
         lines += [f"      {each.moment}: {fault}" for fault in each.faults]
         if each.not_here:
@@ -174,27 +174,27 @@ def main() -> int:
     if missing := lacks():
         print(f"needs {', '.join(missing)}", file=sys.stderr)
         return NO_TRIAL
-    wanted = options.rows.split(",") if options.rows else None
+    numbers = options.rows.split(",") if options.rows else None
     rows = [
-        row for row in ROWS if not wanted or {row.number, row.number.rstrip("abcd")} & {*wanted}
+        row for row in ROWS if not numbers or {row.number, row.number.rstrip("abcd")} & {*numbers}
     ]
-    found: list[Seen] = []
+    ends: list[Seen] = []
     with ThreadPoolExecutor(options.workers) as pool:
         moments, how = MOMENTS[: options.moments], (options.budget, options.job)
-        due = [[pool.submit(cell, row.number, at, *how) for at in moments] for row in rows]
+        due = [[pool.submit(cell, row.number, moment, *how) for moment in moments] for row in rows]
         for row, cells in zip(rows, due, strict=True):
-            seen = [each.result() for each in cells]
-            print(told(row.title, seen), flush=True)
-            found += seen
-    marks = [mark(each) for each in found]
+            row_ends = [each.result() for each in cells]
+            print(row_lines(row.title, row_ends), flush=True)
+            ends += row_ends
+    marks = [mark(each) for each in ends]
     for number, why in NOT_HERE.items():
         print(f"{number:>4} not here: {why}")
     print(
-        f"{len(rows)} faults, {len(found)} runs: {marks.count('+')} kept, {marks.count('c')} kept "
+        f"{len(rows)} faults, {len(ends)} runs: {marks.count('+')} kept, {marks.count('c')} kept "
         f"with cleanup, {marks.count('X')} broken, {marks.count('-')} not tried"
     )
     if options.json:
-        options.json.write_text(json.dumps([asdict(each) for each in found], indent=1) + "\n")
+        options.json.write_text(json.dumps([asdict(each) for each in ends], indent=1) + "\n")
     return BROKEN if "X" in marks else KEPT
 
 

@@ -47,12 +47,11 @@ Instead = Callable[[dict[str, Any]], Chunks]
 
 @dataclass(frozen=True)
 class Behaviour:
-    """What an agent does instead of one of its replies."""
+    """Chunks that an agent sends instead of one of its replies."""
 
     name: str
     instead: Instead
-    """What is written in the place of a reply."""
-    at: str = "answer"
+    key: str = "answer"
     """The key that the reply has; "greeting": the first line."""
     stage: str = "loopback"
     always: bool = False
@@ -70,13 +69,13 @@ def raw(*lines: bytes, first: bool = False, pause_seconds: float | None = None) 
     """
 
     def write(reply: dict[str, Any]) -> Chunks:
-        told = [each.replace(b"ID", str(reply.get("id", 0)).encode()) for each in lines]
+        chunks = [each.replace(b"ID", str(reply.get("id", 0)).encode()) for each in lines]
         if first:
             yield line(reply)
-        yield from told
+        yield from chunks
         while pause_seconds is not None:
             time.sleep(pause_seconds)
-            yield from told
+            yield from chunks
 
     return write
 
@@ -102,9 +101,9 @@ def samples(reply: dict[str, Any]) -> Chunks:
 
 def large_counters(reply: dict[str, Any]) -> Chunks:
     """Counters of almost a line's length with each sample."""
-    told = {**reply, "counters": {**reply["counters"], "more": "x" * (MIB - 9000)}}
+    large = {**reply, "counters": {**reply["counters"], "more": "x" * (MIB - 9000)}}
     while True:
-        yield line(told)
+        yield line(large)
 
 
 def text(size: int) -> bytes:
@@ -185,8 +184,8 @@ BEHAVIOURS = (
     Behaviour("an answer twice", raw(b'{"id":ID,"answer":1}\n', first=True)),
     Behaviour("an answer without end", endless(b'{"id":ID,"answer":1}\n', first=True)),
     *(
-        Behaviour(f"a number that is {shown}", raw(b'{"id":' + each + b',"answer":1}\n'))
-        for shown, each in (
+        Behaviour(f"a number that is {number}", raw(b'{"id":' + each + b',"answer":1}\n'))
+        for number, each in (
             ("negative", b"-1"),
             ("text", b'"1"'),
             ("true", b"true"),
@@ -241,7 +240,7 @@ def act(name: str, command: list[str]) -> None:
     for reply_line in agent.stdout:
         greets = reply_line.startswith(GREETING)
         reply: dict[str, Any] = {} if greets else json.loads(reply_line)
-        if (greets if behaviour.at == "greeting" else behaviour.at in reply) and not done:
+        if (greets if behaviour.key == "greeting" else behaviour.key in reply) and not done:
             done = not behaviour.always
             for chunk in behaviour.instead(reply):
                 write(chunk)
@@ -250,7 +249,7 @@ def act(name: str, command: list[str]) -> None:
 
 
 def pass_on_requests(agent: subprocess.Popen[bytes]) -> None:
-    """What the coordinator asks, unchanged; at its end this program ends too, whatever it does."""
+    """Passes on what the coordinator asks; at its end this program ends too, whatever it does."""
     assert agent.stdin is not None
     while chunk := os.read(0, 1 << 16):
         agent.stdin.write(chunk)
@@ -267,15 +266,15 @@ def write(chunk: bytes) -> None:
 
 @dataclass(frozen=True)
 class Result(Ended):
-    """What a behaviour did to its coordinator."""
+    """End of a coordinator before one behaviour."""
 
     name: str = ""
     report: str = ""
     """Why its report cannot be used."""
 
     def faults(self, honest_seconds: float) -> list[str]:
-        """What is wrong about it; an honest agent's coordinator took so long."""
-        found = {
+        """Returns what is wrong about it; an honest agent's coordinator took so long."""
+        checks = {
             self.report: self.report,
             f"exit code {self.code}": self.code not in CODES,
             f"{self.peak_bytes / MIB:.0f} MiB": self.peak_bytes > MOST_BYTES,
@@ -286,7 +285,7 @@ class Result(Ended):
             or len(self.err) > MOST_WORDS_BYTES,
             "words that a terminal obeys": not all(map(str.isprintable, self.err.splitlines())),
         }
-        return [what for what, true in found.items() if true]
+        return [what for what, true in checks.items() if true]
 
 
 def run(behaviour: Behaviour) -> Result:
@@ -313,12 +312,12 @@ def report_fault(path: Path) -> str:
     return ""
 
 
-def trial(chosen: Sequence[Behaviour], workers: int = 1) -> Iterator[tuple[Result, list[str]]]:
+def trial(behaviours: Sequence[Behaviour], workers: int = 1) -> Iterator[tuple[Result, list[str]]]:
     """Each of them, after an honest agent, and what is wrong."""
     honest = run(BEHAVIOURS[0])
     yield honest, honest.faults(honest.elapsed_seconds)
     with ThreadPoolExecutor(workers) as pool:
-        for result in pool.map(run, chosen):
+        for result in pool.map(run, behaviours):
             yield result, result.faults(honest.elapsed_seconds)
 
 
@@ -331,10 +330,10 @@ def main() -> int:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--workers", type=int, default=2, help="coordinators at a time")
     options = parser.parse_args()
-    found = []
-    chosen = [each for each in BEHAVIOURS[1:] if options.only in each.name]
-    for result, faults in trial(chosen, options.workers):
-        found.append({**asdict(result), "faults": faults})
+    results = []
+    behaviours = [each for each in BEHAVIOURS[1:] if options.only in each.name]
+    for result, faults in trial(behaviours, options.workers):
+        results.append({**asdict(result), "faults": faults})
         said = result.err.strip().splitlines()[-1:] or [""]
         print(
             f"{'FAULT ' + ', '.join(faults) if faults else 'ok':8} "
@@ -343,9 +342,9 @@ def main() -> int:
             flush=True,
         )
     if options.json:
-        options.json.write_text(json.dumps(found, indent=1))
-    faulty = sum(bool(each["faults"]) for each in found)
-    print(f"{len(found)} agents, {faulty} at fault")
+        options.json.write_text(json.dumps(results, indent=1))
+    faulty = sum(bool(each["faults"]) for each in results)
+    print(f"{len(results)} agents, {faulty} at fault")
     return 1 if faulty else 0
 
 

@@ -76,7 +76,7 @@ def try_plants(folder: Path, only: str) -> list[str]:
 
 
 def try_runs(folder: Path, only: str) -> list[str]:
-    """What is wrong with the runs: the leaks, and who did not run as far as it had to."""
+    """Returns what is wrong with the runs: the leaks, and who did not run as far as it had to."""
     wrong, leaking, secret = [], 0, Secret()
     names = [name for name in RUNS if only in name]
     with ExitStack() as stack:
@@ -106,9 +106,9 @@ def try_runs(folder: Path, only: str) -> list[str]:
 
 
 def show(name: str, leaks: tuple[Leak, ...]) -> None:
-    told = "; ".join(f"{leak.where} ({leak.form})" for leak in leaks[:3]) or "nothing"
-    more = f" and {len(leaks) - 3} more" if len(leaks) > 3 else ""
-    print(f"  {name:<48} {told}{more}", flush=True)
+    places = "; ".join(f"{leak.where} ({leak.form})" for leak in leaks[:3]) or "nothing"
+    others = f" and {len(leaks) - 3} more" if len(leaks) > 3 else ""
+    print(f"  {name:<48} {places}{others}", flush=True)
 
 
 def main() -> int:

@@ -168,7 +168,7 @@ LIES = attacks(
             "a bit of every READ": first("read", e.payload_byte, every=True),
             "replies of two READs exchanged": first("read", e.swapped, nth=2)
             + first("read", e.swapped, nth=3),
-            "an earlier READ's reply again": first("read", e.kept, nth=2)
+            "an earlier READ's reply again": first("read", e.keep, nth=2)
             + first("read", e.replayed, nth=5),
         },
         Terms("plain: ", dialect="smb1", outcome="mismatch"): {
@@ -185,7 +185,7 @@ LIES = attacks(
 
 HOLDING = attacks(
     {
-        Terms("holding: ", copy="push.cached", outcome="harmless", held=True): {
+        Terms("holding: ", copy="push.cached", outcome="harmless", with_folder=True): {
             "nothing at all": first("query"),
             "interfaces: a chain that leads back": first("ioctl", e.answer(interface(0xFFFFFF68))),
             "interfaces: a chain of itself": first("ioctl", e.answer(interface(1) * 400)),
@@ -198,7 +198,7 @@ HOLDING = attacks(
             ),
             "room: less than nothing": first("query", e.room(-1, -1, 1, 4096)),
         },
-        Terms("holding: ", copy="push.cached", held=True): {
+        Terms("holding: ", copy="push.cached", with_folder=True): {
             "interfaces: silence": (LATE, first("ioctl", e.dropped)),
             "interfaces: PENDING for ever": (LATE, first("ioctl", e.pending_for_ever)),
             "room: cut": ("free space", first("query", e.shortened(80))),
@@ -215,7 +215,7 @@ HOLDING = attacks(
 
 
 def _signature(dialect: str, algorithm: str) -> tuple[Behaviour, ...]:
-    """What is done to the replies of a signed session; the same in every dialect."""
+    """Returns changes to the replies of a signed session; the same in every dialect."""
     kind, count = f"{algorithm}: ", e.flipped(37 if dialect == "smb1" else 68)
     return attacks(
         {
@@ -225,7 +225,7 @@ def _signature(dialect: str, algorithm: str) -> tuple[Behaviour, ...]:
                 "zeroed": first("read", e.zeroed, nth=2),
                 "left, payload altered": first("read", e.payload_byte, nth=4),
                 "left, last byte altered": first("read", e.flipped(-1)),
-                "of another reply": first("read", e.kept, nth=2) + first("read", e.replayed, nth=5),
+                "of another reply": first("read", e.keep, nth=2) + first("read", e.replayed, nth=5),
                 "stripped from an OPEN's reply": first("open", e.unsigned),
                 "wrong on an OPEN's reply": first("open", e.flipped(-3)),
             },
@@ -239,9 +239,9 @@ def _signature(dialect: str, algorithm: str) -> tuple[Behaviour, ...]:
 
 
 def _sealed(dialect: str, cipher: str) -> tuple[Behaviour, ...]:
-    """What is done to the replies of an encrypted session."""
+    """Returns changes to the replies of an encrypted session."""
     kind, strange = f"{cipher}: ", "not of this session"
-    again = first("payload", e.kept) + first("payload", e.instead, nth=4)
+    again = first("payload", e.keep) + first("payload", e.instead, nth=4)
     return attacks(
         {
             Terms(kind, SPOILT, dialect=dialect, server="sealing"): {

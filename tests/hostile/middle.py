@@ -33,27 +33,27 @@ Outcome = list[bytes] | None
 
 @dataclass
 class Witness:
-    """What a hostile end saw of a client; the same for all behaviours."""
+    """Counts of a client's doings at a hostile end; the same for all behaviours."""
 
     secret: bytes
     logins: int = 0
     """Answers to a challenge: each costs the account one attempt."""
     weak_logins: int = 0
-    """Those that are not NTLMv2."""
+    """Logins that are not NTLMv2."""
     leaks: int = 0
     """Messages with the password in them."""
     connections: int = 0
     applied: int = 0
-    """How often the behaviour did what it is there for."""
+    """Times that the behaviour did what it is there for."""
 
     def see(self, message: Buffer) -> None:
         """Looks at one message of the client (MS-NLMP 2.2.1.3)."""
         wide = self.secret.decode().encode("utf-16-le")
         self.leaks += self.secret in message or wide in message
-        at = message.find(b"NTLMSSP\0\x03\0\0\0")
-        if at >= 0:
+        offset = message.find(b"NTLMSSP\0\x03\0\0\0")
+        if offset >= 0:
             self.logins += 1
-            (response_bytes,) = struct.unpack_from("<H", message, at + 20)
+            (response_bytes,) = struct.unpack_from("<H", message, offset + 20)
             self.weak_logins += response_bytes <= 24
 
 
@@ -61,10 +61,10 @@ class Witness:
 class Talk:
     client: socket.socket
     server: socket.socket
-    seen: Counter[int] = field(default_factory=Counter)
+    counts: Counter[int] = field(default_factory=Counter)
     """Messages that each tamper looked for so far, this one included."""
-    kept: dict[str, bytes] = field(default_factory=dict)
-    """What a tamper keeps for later."""
+    stored: dict[str, bytes] = field(default_factory=dict)
+    """Messages that a tamper keeps for later."""
 
 
 Edit = Callable[[Message, Talk], Outcome]
@@ -73,7 +73,7 @@ Edit = Callable[[Message, Talk], Outcome]
 
 @dataclass(frozen=True)
 class Tamper:
-    """What to look for, and what to make of it."""
+    """A message to look for, and what to make of it."""
 
     moment: str
     """A name of NAMES2 for a reply, "request:" and that for a request; "logged in" for the login's
@@ -87,8 +87,8 @@ class Tamper:
         """Whether this message is the one; counts it."""
         if self.moment not in moments:
             return False
-        talk.seen[id(self)] += 1
-        count = talk.seen[id(self)]
+        talk.counts[id(self)] += 1
+        count = talk.counts[id(self)]
         return count == self.nth or self.every and count > self.nth
 
 

@@ -38,24 +38,24 @@ def blamed_components(report: Path) -> list[str]:
     return [each["verdict"]["component"] for each in copies if each["verdict"]["side"]]
 
 
-def list_faults(world: World, left: list[Path]) -> list[str]:
+def list_faults(world: World, rest: list[Path]) -> list[str]:
     """Returns what is wrong with the end of a case: in plain words, worst first."""
     case, text = world.case, re.sub(r"\s+", " ", world.output)
-    bytes_left = sum(size(path) for path in left if path.is_file())
-    names = ", ".join(str(path.relative_to(world.place)) for path in left[:3])
+    bytes_left = sum(size(path) for path in rest if path.is_file())
+    names = ", ".join(str(path.relative_to(world.place)) for path in rest[:3])
     words = {*re.findall(r"[\w.-]+", text)}
     blamed, others = blamed_components(world.report), list_processes(world.home)
     journal = [path for path in world.home.rglob("runs/*") if not path.name.startswith(".")]
     faults = {
-        f"left {len(left)} with {bytes_left} bytes: {names}": left and not case.named,
-        f"left and not named: {names}": any(words.isdisjoint(path.parts) for path in left),
+        f"left {len(rest)} with {bytes_left} bytes: {names}": rest and not case.tells,
+        f"left and not named: {names}": any(words.isdisjoint(path.parts) for path in rest),
         f"{world.failed_logins} failed logins": world.failed_logins > case.failed_logins,
         f"processes left: {others}": others,
         f"exit {world.exit_code}, not {case.exits}": world.exit_code not in case.exits,
         "a traceback": "Traceback (most" in world.output,
         "the password was printed": case.password in world.output,
         f"it blames {blamed}": blamed and not case.verdict,
-        "the journal keeps a run of which nothing is left": journal and not left and not case.named,
+        "the journal keeps a run of which nothing is left": journal and not rest and not case.tells,
         f"it says {case.never!r}": re.search(case.never, text),
     }
     wrong = [fault for fault, true in faults.items() if true]
@@ -65,14 +65,14 @@ def list_faults(world: World, left: list[Path]) -> list[str]:
 
 def judge(case: Case, verbose: bool) -> list[str]:
     """Tries one case, prints its line, and returns what is wrong."""
-    with enter(case) as (world, before):
+    with enter(case) as (world, earlier):
         world.run()
-        left = world.leftovers(before)
+        rest = world.leftovers(earlier)
         world.stop()
-        wrong = list_faults(world, left)
+        wrong = list_faults(world, rest)
     line = f"{'FAIL' if wrong else 'ok':5}{case.name}"
-    if wrong or left:
-        line += f": {'; '.join([*wrong, *([f'{len(left)} left'] if left else [])])}"
+    if wrong or rest:
+        line += f": {'; '.join([*wrong, *([f'{len(rest)} left'] if rest else [])])}"
     if wrong and verbose:
         line += "".join(f"\n       | {each}" for each in world.output.splitlines() if each.strip())
     # In one write: workers do not part each other's lines.
@@ -82,8 +82,8 @@ def judge(case: Case, verbose: bool) -> list[str]:
 
 def draw(text: str, number: int, seed: int) -> list[Case]:
     """Returns the cases whose name has that text, or so many of them."""
-    chosen = [case for case in CASES if text.lower() in case.name.lower()]
-    return random.Random(seed).sample(chosen, min(number, len(chosen))) if number else chosen
+    drawn = [case for case in CASES if text.lower() in case.name.lower()]
+    return random.Random(seed).sample(drawn, min(number, len(drawn))) if number else drawn
 
 
 def list_lacks() -> list[str]:
@@ -101,16 +101,16 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print the names, and try nothing")
     parser.add_argument("--verbose", action="store_true", help="print the output of what fails")
     options = parser.parse_args()
-    chosen = draw(options.only, options.cases, options.seed)
+    drawn = draw(options.only, options.cases, options.seed)
     if options.list:
-        print("\n".join(case.name for case in chosen))
+        print("\n".join(case.name for case in drawn))
         return RIGHT
     if list_lacks():
         print(f"needs {' and '.join(list_lacks())}", file=sys.stderr)
         return NO_TRIAL
     with ThreadPoolExecutor(options.workers) as pool:
-        wrong = sum(bool(each) for each in pool.map(lambda x: judge(x, options.verbose), chosen))
-    print(f"{len(chosen)} cases: {len(chosen) - wrong} right, {wrong} wrong")
+        wrong = sum(bool(each) for each in pool.map(lambda x: judge(x, options.verbose), drawn))
+    print(f"{len(drawn)} cases: {len(drawn) - wrong} right, {wrong} wrong")
     return WRONG if wrong else RIGHT
 
 

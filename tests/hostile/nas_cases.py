@@ -10,7 +10,7 @@ from nas_world import AUTH, PASSWORD, ROOT, RUN, Case
 
 DOCTOR, SWEEP, PROBE = "doctor {target}", f"{RUN}\ncleanup {{target}}", "probe {} {{target}}"
 ENDS, REFUSAL = (0, 3, 69, 77), (69, 77)
-REST: dict[str, Any] = {"named": True}
+REST: dict[str, Any] = {"tells": True}
 RATE, LOGGED = "MB/s", "logged in"
 MIB = 1 << 20
 

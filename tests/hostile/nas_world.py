@@ -60,7 +60,7 @@ class Case:
     """Changes the server, before the first command."""
     during: Action | None = None
     """Acts while the first command runs."""
-    named: bool = False
+    tells: bool = False
     """Whether something may be left, if the output names it."""
     failed_logins: int = 0
     verdict: bool = True
@@ -109,9 +109,9 @@ class World:
         """Starts the case's Samba."""
         case = self.case
         parts = (case.lines.split(" | "), case.share_lines.split(" | "))
-        options, own = ([line.format(**self.fields) for line in part] for part in parts)
-        more = {"share": case.share, "password": case.password, "share_options": own}
-        serving = private_samba(self.shared, port=port, options=[*LOG, *options], **more)
+        options, lines = ([line.format(**self.fields) for line in part] for part in parts)
+        extra = {"share": case.share, "password": case.password, "share_options": lines}
+        serving = private_samba(self.shared, port=port, options=[*LOG, *options], **extra)
         self.server = self.servers.enter_context(serving)
         self.fields |= {"port": str(self.server.port), "users": self.server.configuration}
         self.fields["target"] = f"//127.0.0.1:{self.server.port}/{case.share}"
@@ -173,9 +173,9 @@ class World:
         own_hosts = ["unshare", "-m", "sh", "-c", mount, "sh"] if self.hosts.exists() else []
         command = [*own_hosts, sys.executable, "-P", "-m", "bottleneck", *words]
         with (self.place / "output").open("w+b") as output:
-            more = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": output}
+            streams = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": output}
             self.process = subprocess.Popen(
-                command, cwd=self.place, env=variables, start_new_session=True, **more
+                command, cwd=self.place, env=variables, start_new_session=True, **streams
             )
             try:
                 if during is not None:
@@ -190,14 +190,14 @@ class World:
             output.seek(0)
             self.output += output.read().decode(errors="replace")
 
-    def leftovers(self, before: set[Path]) -> list[Path]:
+    def leftovers(self, earlier: set[Path]) -> list[Path]:
         """Returns what a run left on the share, in its bin, at the printer and on the client.
 
         Folders of a bin itself are the server's; in a bin outside the share no bytes may stay.
         """
         until = time.monotonic() + SETTLE_SECONDS
         while True:
-            paths = {*self.shared.rglob("*")} - before
+            paths = {*self.shared.rglob("*")} - earlier
             paths = {path for path in paths if path.is_file() or RUN_NAME.match(path.name)}
             paths |= {*self.client.rglob("*"), *self.printed.rglob("*")}
             paths |= {path for path in self.outside.rglob("*") if path.is_file() and size(path)}

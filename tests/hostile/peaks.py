@@ -1,4 +1,4 @@
-"""How much memory a process took, and a run of the program that is asked for it all the time."""
+"""Peak memory of a process, and a run of the program that is asked for it all the time."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def peak_bytes(pid: int | str) -> int:
         text = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
     except OSError:
         return 0
-    _, _, told = text.partition("VmHWM:")
-    return int(told.split()[0]) * 1024 if told else 0
+    _, _, peak = text.partition("VmHWM:")
+    return int(peak.split()[0]) * 1024 if peak else 0
 
 
 def run(*arguments: str, seconds: float, environment: dict[str, str] | None = None) -> Ended:

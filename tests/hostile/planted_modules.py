@@ -42,7 +42,7 @@ DONE = (0, 3)
 NO_AGENT = 69
 COMMAND_SECONDS = 120
 FOLDER = "0"
-"""Of the copies: no name that could be planted."""
+"""Folder of the copies: no name that could be planted."""
 MODULE = """import posix
 posix.write(posix.open({marker!r}, posix.O_WRONLY | posix.O_APPEND), b"module {name}\\n")
 raise SystemExit(99)
@@ -66,11 +66,11 @@ class Planted:
 
     def __post_init__(self) -> None:
         self.marker = self.root / "ran"
-        """What everything planted writes its name to."""
+        """File that everything planted writes its name to."""
         self.here = self.root / "here"
         """The current folder: with modules, programs and all of this program's own files."""
         self.elsewhere = self.root / "elsewhere"
-        """The same without what `python -m` itself imports, and without this program's files."""
+        """Like `here`, without imports of `python -m` itself and without this program's files."""
         self.home = self.root / "home"
         """The home folder, with modules and programs."""
 
@@ -80,7 +80,7 @@ class Planted:
         return f"{everybodys}:.::../open:{self.home}:{os.environ['PATH']}"
 
     def ran(self) -> list[str]:
-        """What ran since it was last asked."""
+        """Returns what ran since the last call."""
         text = self.marker.read_text().splitlines()
         self.marker.write_text("")
         return text
@@ -114,36 +114,36 @@ def program_names() -> frozenset[str]:
 
 
 def imported_by_python_m() -> set[str]:
-    """What `python -m` takes from the current folder before it runs anything of ours."""
+    """Returns what `python -m` takes from the current folder before it runs anything of ours."""
     code = "import runpy, sys; print(*sys.modules)"
     outcome = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True)
     return {each.partition(".")[0] for each in outcome.stdout.split()}
 
 
 def planted(root: Path, quick: bool) -> Planted:
-    made = Planted(root, module_names(libraries=not quick), program_names())
-    made.marker.touch()
-    made.marker.chmod(0o666)
+    folders = Planted(root, module_names(libraries=not quick), program_names())
+    folders.marker.touch()
+    folders.marker.chmod(0o666)
     program = root / "program"
-    program.write_text(PROGRAM.format(marker=made.marker))
+    program.write_text(PROGRAM.format(marker=folders.marker))
     program.chmod(0o755)
     for name in ("here", "elsewhere", "home", "open", "sticky"):
         (root / name).mkdir()
-    for folder in (made.here, made.elsewhere, made.home):
-        early = imported_by_python_m() if folder == made.elsewhere else set()
-        for each in made.modules - early:
-            (folder / f"{each}.py").write_text(MODULE.format(marker=str(made.marker), name=each))
+    for folder in (folders.here, folders.elsewhere, folders.home):
+        early = imported_by_python_m() if folder == folders.elsewhere else set()
+        for each in folders.modules - early:
+            (folder / f"{each}.py").write_text(MODULE.format(marker=str(folders.marker), name=each))
     for package in OURS:
         for file in (ROOT / package).rglob("*.py"):
-            path = made.here / file.relative_to(ROOT)
+            path = folders.here / file.relative_to(ROOT)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(MODULE.format(marker=str(made.marker), name=path.stem))
+            path.write_text(MODULE.format(marker=str(folders.marker), name=path.stem))
     for name in ("here", "elsewhere", "home", "open", "sticky"):
-        for each in made.programs:
+        for each in folders.programs:
             with contextlib.suppress(FileExistsError):  # this program's own package is a folder
                 os.link(program, root / name / each)
         (root / name).chmod(0o1777 if name == "sticky" else 0o777)
-    return made
+    return folders
 
 
 def works(planted: Planted) -> bool:
@@ -221,29 +221,29 @@ def run(planted: Planted, way: str, words: list[str], password: str, site: Path)
     return done.returncode, lines[-1]
 
 
-def trial(root: Path, chosen: str, quick: bool) -> int:
-    made = planted(root, quick)
+def trial(root: Path, part: str, quick: bool) -> int:
+    plant = planted(root, quick)
     print(
-        f"{len(made.modules)} modules and {len(made.programs)} programs in 5 folders below {root}"
+        f"{len(plant.modules)} modules and {len(plant.programs)} programs in 5 folders below {root}"
     )
-    if not works(made):
+    if not works(plant):
         print("what is planted does not run even where nobody minds it", file=sys.stderr)
         return NO_TRIAL
-    for folder in (made.here, made.elsewhere):
+    for folder in (plant.here, plant.elsewhere):
         (folder / FOLDER).mkdir()
     (root / "shared").mkdir()
     password, worst = secrets.token_urlsafe(16), NOTHING_RAN
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(private_samba(root / "shared", password=password))
-        agent, site = ("", root) if quick else stack.enter_context(ssh_server(made))
-        wanted = commands(server, agent)
-        wanted = [wanted[0], wanted[-4]] if quick else wanted
-        for way, *words in wanted:
+        agent, site = ("", root) if quick else stack.enter_context(ssh_server(plant))
+        lines = commands(server, agent)
+        lines = [lines[0], lines[-4]] if quick else lines
+        for way, *words in lines:
             text = " ".join((way, *words[:2]))
-            if chosen not in text:
+            if part not in text:
                 continue
-            code, last = run(made, way, words, password, site)
-            ran = made.ran()
+            code, last = run(plant, way, words, password, site)
+            ran = plant.ran()
             print(f"{len(ran)} ran, exit {code}: {text}", *sorted(set(ran)), sep="\n    ")
             if ran or code not in DONE:
                 print(f"    {last}")

@@ -29,8 +29,8 @@ _waiting: list[subprocess.Popen[bytes]] = []
 def _child(*arguments: str, environment: dict[str, str] | None = None) -> None:
     """A process that stays for as long as we do."""
     command = ["/bin/sh", "-c", "read -r _", *arguments]
-    whole = {**os.environ, **(environment or {})}
-    _waiting.append(subprocess.Popen(command, stdin=subprocess.PIPE, env=whole))
+    variables = {**os.environ, **(environment or {})}
+    _waiting.append(subprocess.Popen(command, stdin=subprocess.PIPE, env=variables))
 
 
 def _short(*arguments: str, environment: dict[str, str] | None = None) -> None:
@@ -81,8 +81,8 @@ def _die(secret: str) -> None:
     os.kill(os.getpid(), signal.SIGABRT)
 
 
-def _base64(text: str, before: int = 0, coding: str = "utf-8") -> bytes:
-    return base64.b64encode(b"x" * before + text.encode(coding) + b"xyz")
+def _base64(text: str, offset: int = 0, coding: str = "utf-8") -> bytes:
+    return base64.b64encode(b"x" * offset + text.encode(coding) + b"xyz")
 
 
 SEEN: dict[str, Plant] = {
@@ -112,7 +112,7 @@ SEEN: dict[str, Plant] = {
     ),
     "stderr, traceback": _traceback,
 }
-"""Those that need no strace."""
+"""Plants that need no strace."""
 
 TRACED: dict[str, Plant] = {
     "core": _die,

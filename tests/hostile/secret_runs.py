@@ -35,7 +35,7 @@ main()
 
 @dataclass(frozen=True)
 class Place:
-    """What the runs need: a server, the secret in a file, and a way in by ssh."""
+    """Needs of the runs: a server, the secret in a file, and a way in by ssh."""
 
     folder: Path
     secret: Secret
@@ -56,7 +56,7 @@ class Run:
     by: str = "env"
     """env, file, prompt, starter."""
     codes: tuple[int, ...] = (0, 3)
-    """What it may end with: else it did not come as far as it shall."""
+    """Exit codes it may end with: else it did not come as far as it shall."""
     during: Callable[[Place], During] | None = None
     wrong: bool = False
     """The password is not the server's."""
@@ -106,9 +106,9 @@ def _logged_in(product: psutil.Process, port: int) -> psutil.Process | None:
 def _at_work(place: Place, product: psutil.Process) -> psutil.Process | None:
     until = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < until and product.is_running():
-        found = _logged_in(product, place.samba.port)
-        if found is not None:
-            return found
+        process = _logged_in(product, place.samba.port)
+        if process is not None:
+            return process
         time.sleep(0.005)
     return None
 

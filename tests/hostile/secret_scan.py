@@ -33,28 +33,28 @@ class Secret:
 
     def forms(self) -> dict[str, bytes]:
         """Name and bytes of each form."""
-        digest, found = compute_nthash(self.password), dict[str, bytes]()
+        digest, coded = compute_nthash(self.password), dict[str, bytes]()
         plain = {coding: self.marked.encode(coding) for coding in ("utf-8", "utf-16-le")}
         for name, text in {**plain, "NT hash": digest}.items():
-            found[name] = text
-            found[f"{name} hex"] = text.hex().encode()
-            found[f"{name} HEX"] = text.hex().upper().encode()
+            coded[name] = text
+            coded[f"{name} hex"] = text.hex().encode()
+            coded[f"{name} HEX"] = text.hex().upper().encode()
         for coding, text in plain.items():
             for index in range(ALIGNMENTS):
-                found[f"{coding} base64, alignment {index}"] = _inner_base64(text, index)
-        found["URL, each byte"] = "".join(f"%{each:02X}" for each in plain["utf-8"]).encode()
-        return found
+                coded[f"{coding} base64, alignment {index}"] = _inner_base64(text, index)
+        coded["URL, each byte"] = "".join(f"%{each:02X}" for each in plain["utf-8"]).encode()
+        return coded
 
 
-def _inner_base64(plain: bytes, at: int) -> bytes:
-    """What base64 makes of it behind so many other bytes, without what depends on its neighbours.
+def _inner_base64(plain: bytes, offset: int) -> bytes:
+    """Returns base64 of it behind so many other bytes, without what depends on its neighbours.
 
     No 62nd or 63rd character comes out of letters and digits in UTF-8: the URL-safe alphabet is
     the same.
     """
-    whole = (len(plain) + at) // 3 * 3
-    coded = base64.b64encode((b"\0" * at + plain)[:whole])
-    return coded[4:] if at else coded
+    end = (len(plain) + offset) // 3 * 3
+    coded = base64.b64encode((b"\0" * offset + plain)[:end])
+    return coded[4:] if offset else coded
 
 
 def found_in(data: bytes, forms: dict[str, bytes]) -> list[str]:
@@ -65,7 +65,7 @@ def found_in(data: bytes, forms: dict[str, bytes]) -> list[str]:
 STEP_BYTES = 8 << 20
 OVERLAP_BYTES = 1 << 10
 SMALL_BYTES = 1 << 20
-"""What is read of each file while a run is at work; all of it is read at its end."""
+"""Bytes read of each file while a run is at work; all of it is read at its end."""
 LOOK_SECONDS = 0.02
 
 Forms = dict[str, bytes]
@@ -84,19 +84,19 @@ def is_users_file(path: str) -> bool:
 
 def in_file(path: Path, forms: Forms, most_bytes: int | None = None) -> set[str]:
     """The forms that a file holds."""
-    found: set[str] = set()
+    names: set[str] = set()
     rest = b""
     with path.open("rb") as file:
         while chunk := file.read(most_bytes or STEP_BYTES):
-            found.update(found_in(rest + chunk, forms))
+            names.update(found_in(rest + chunk, forms))
             rest = chunk[-OVERLAP_BYTES:]
             if most_bytes:
                 break
-    return found
+    return names
 
 
 def in_tree(root: Path, forms: Forms, most_bytes: int | None = None) -> Iterator[Leak]:
-    """What the files below a folder hold, and what they are called."""
+    """Yields leaks in the content and the names of the files below a folder."""
     for folder, folders, files in os.walk(root):
         for name in (*folders, *files):
             path = Path(folder, name)
@@ -175,7 +175,7 @@ DUMPED = b"(core dumped)"
 
 
 def tracing(folder: Path) -> list[str]:
-    """What stands before a command to have it watched; a file for each process in the folder."""
+    """Returns words that have a command watched; a file for each process in the folder."""
     calls = ["-e", f"trace={CALLS}", "-e", "signal=none"]
     return ["strace", "-ff", "-v", "-y", "-s", str(LONGEST_BYTES), *calls, "-o", f"{folder}/of"]
 
@@ -185,7 +185,7 @@ def in_trace(folder: Path, forms: Forms, secret: str, handed_over_to: int | None
 
     handed_over_to: the process that was started with the secret in its environment.
     """
-    found: set[Leak] = set()
+    leaks: set[Leak] = set()
     for path in folder.iterdir():
         first = path.name.endswith(f".{handed_over_to}")
         with path.open("rb") as lines:
@@ -193,8 +193,8 @@ def in_trace(folder: Path, forms: Forms, secret: str, handed_over_to: int | None
                 if first and line.startswith(b"execve("):
                     first = False
                     continue
-                found.update(_in_call(line, forms, secret))
-    return found
+                leaks.update(_in_call(line, forms, secret))
+    return leaks
 
 
 def _in_call(line: bytes, forms: Forms, secret: str) -> Iterator[Leak]:
@@ -206,11 +206,11 @@ def _in_call(line: bytes, forms: Forms, secret: str) -> Iterator[Leak]:
     name, target = call[1].decode(), (call[2] or b"").decode(errors="replace")
     texts = [codecs.escape_decode(each)[0] for each in _TEXT.findall(line)]
     data = (b"\0" if name.startswith("exec") else b"").join(texts)
-    held = found_in(data, forms)
-    if not held or is_users_file(target) or _is_hand_over(target, data, forms, secret):
+    names = found_in(data, forms)
+    if not names or is_users_file(target) or _is_hand_over(target, data, forms, secret):
         return
     where = target.partition(":")[0] if ":[" in target else target
-    for form in held:
+    for form in names:
         yield Leak(f"{name}{f' to {where}' if where else ''}", form)
 
 

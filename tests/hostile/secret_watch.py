@@ -26,7 +26,7 @@ PROMPT = b"Password"
 ROOT = Path(__file__).parents[2]
 
 During = Callable[[psutil.Process, Sampler], None]
-"""What happens in the middle of a run; gets the command's own process."""
+"""Action in the middle of a run; gets the command's own process."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,12 @@ class Room:
 
     def environment(self) -> dict[str, str]:
         """HOME and TMPDIR of its own, and nothing of this process's but the way to programs."""
-        own = {"HOME": str(self.path / "home"), "TMPDIR": str(self.path / "tmp")}
-        own |= {"PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin", "PYTHONPATH": str(ROOT)}
-        return {**own, "BOTTLENECK_CONFIG": "", "LANG": "C.UTF-8"}
+        variables = {"HOME": str(self.path / "home"), "TMPDIR": str(self.path / "tmp")}
+        variables |= {"PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin", "PYTHONPATH": str(ROOT)}
+        return {**variables, "BOTTLENECK_CONFIG": "", "LANG": "C.UTF-8"}
 
 
 def folder_name(title: str) -> str:
-    """What the folder of a run of that title is called."""
     return re.sub(r"\W+", "-", title)
 
 
@@ -75,12 +74,12 @@ def watch(
     """
     for name in ("cwd", "home", "tmp", "said", "trace"):
         (room.path / name).mkdir(parents=True, exist_ok=True)
-    whole = {**room.environment(), **(environment or {})}
+    variables = {**room.environment(), **(environment or {})}
     forms = room.secret.forms()
-    handed_over = any(found_in(each.encode(), forms) for each in whole.values())
+    handed_over = any(found_in(each.encode(), forms) for each in variables.values())
     sampler = Sampler(forms, [room.path / "tmp", room.path / "home"], handed_over)
     prefix = tracing(room.path / "trace") if traced else []
-    with _started(room, [*prefix, *command], whole, typed) as (process, terminal):
+    with _started(room, [*prefix, *command], variables, typed) as (process, terminal):
         watched = _product(process, traced)
         if traced:
             sampler.pass_over(process.pid)
@@ -99,8 +98,8 @@ def watch(
         if folder is not None:
             leaks.update(in_tree(folder, forms))
     if traced:
-        told = watched.pid if watched is not None and handed_over else None
-        leaks |= in_trace(room.path / "trace", forms, room.secret.password, told)
+        receiver = watched.pid if watched is not None and handed_over else None
+        leaks |= in_trace(room.path / "trace", forms, room.secret.password, receiver)
         shutil.rmtree(room.path / "trace")
     out, err = ((room.path / "said" / name).read_text(errors="replace") for name in ("out", "err"))
     return Ended(code, out, err, tuple(sorted(leaks)))
@@ -156,15 +155,15 @@ def _product(process: subprocess.Popen[bytes], traced: bool) -> psutil.Process |
 
 def _type(terminal: int, room: Room) -> None:
     """Types the password once it is asked for; what the terminal showed becomes a file."""
-    shown = b""
+    text = b""
     until = time.monotonic() + RUN_SECONDS
-    while PROMPT not in shown and select.select([terminal], [], [], until - time.monotonic())[0]:
-        shown += os.read(terminal, 4096)
+    while PROMPT not in text and select.select([terminal], [], [], until - time.monotonic())[0]:
+        text += os.read(terminal, 4096)
     os.write(terminal, room.secret.password.encode() + b"\n")
     # Its own answer to the line: a break.
-    while b"\n" not in shown and select.select([terminal], [], [], until - time.monotonic())[0]:
-        shown += os.read(terminal, 4096)
-    (room.path / "said" / "terminal").write_bytes(shown)
+    while b"\n" not in text and select.select([terminal], [], [], until - time.monotonic())[0]:
+        text += os.read(terminal, 4096)
+    (room.path / "said" / "terminal").write_bytes(text)
 
 
 def _wait(process: subprocess.Popen[bytes], watched: psutil.Process | None) -> int:

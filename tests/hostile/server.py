@@ -27,9 +27,9 @@ class Link:
 
     def take(self) -> bytes:
         """The client's next message. EOFError: it left."""
-        asked = self._exactly(struct.unpack(">I", self._exactly(4))[0] & 0xFFFFFF)
-        self.witness.see(asked)
-        return asked
+        request = self._exactly(struct.unpack(">I", self._exactly(4))[0] & 0xFFFFFF)
+        self.witness.see(request)
+        return request
 
     def give(self, message: bytes) -> None:
         self.raw(framed(message))
@@ -52,10 +52,10 @@ class Link:
     def _exactly(self, size: int) -> bytes:
         data = b""
         while len(data) < size:
-            more = self.sock.recv(size - len(data))
-            if not more:
+            chunk = self.sock.recv(size - len(data))
+            if not chunk:
                 raise EOFError
-            data += more
+            data += chunk
         return data
 
 
@@ -86,22 +86,22 @@ def playing(script: Script, secret: bytes) -> AbstractContextManager[tuple[int, 
 def reply(request: bytes, body: bytes, code: int = 0, session: int = 0, shift: int = 0) -> bytes:
     """An SMB2 reply to a request; shift: by how much its number is not the request's."""
     order, number = (
-        struct.unpack_from(form, request, at)[0] for form, at in (("<H", 12), ("<Q", 24))
+        struct.unpack_from(form, request, offset)[0] for form, offset in (("<H", 12), ("<Q", 24))
     )
     return header(order, number + shift, session, code, flags=3 if code == PENDING else 1) + body
 
 
 def contexts(hash_number: int = 1, cipher: int = 2, signature: int = 2) -> bytes:
     """The contexts of a NEGOTIATE reply (MS-SMB2 2.2.4.1): hash, cipher, signature."""
-    found = []
+    items = []
     for kind, data in (
         (1, struct.pack("<HHH32s", 1, 32, hash_number, os.urandom(32))),
         (2, struct.pack("<HH", 1, cipher)),
         (8, struct.pack("<HH", 1, signature)),
     ):
         item = struct.pack("<HHI", kind, len(data), 0) + data
-        found.append(item + bytes(-len(item) % 8))
-    return b"".join(found)
+        items.append(item + bytes(-len(item) % 8))
+    return b"".join(items)
 
 
 def agreement(

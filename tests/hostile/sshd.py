@@ -17,7 +17,7 @@ from tests.living import until
 
 @dataclass(frozen=True)
 class Sshd:
-    """Where its files are; site/ on PYTHONPATH makes bin/ssh the program's ssh."""
+    """Files of an sshd; site/ on PYTHONPATH makes bin/ssh the program's ssh."""
 
     folder: Path
     port: int

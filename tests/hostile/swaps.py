@@ -111,11 +111,11 @@ class Place:
                     each.rename(self.papers)
 
     def state(self) -> dict[str, tuple[int, int, str]]:
-        """What the victim has: inode, size and hash of each."""
+        """Returns inode, size and hash of each of the victim's files."""
 
         def look(path: Path) -> tuple[int, int, str]:
-            about, content = path.stat(), path.read_bytes() if path.is_file() else b""
-            return about.st_ino, len(content), hashlib.sha256(content).hexdigest()
+            facts, content = path.stat(), path.read_bytes() if path.is_file() else b""
+            return facts.st_ino, len(content), hashlib.sha256(content).hexdigest()
 
         return {str(each.relative_to(self.victim)): look(each) for each in self.victim.rglob("*")}
 
@@ -145,8 +145,8 @@ def parent_is_link(place: Place) -> None:
 THESIS = "../../alice/thesis.doc"
 SWAPS: dict[str, Callable[[Place], None]] = {
     "folder with links": instead_of("run_folder", folder_of_links),
-    "folder is a link": instead_of("run_folder", lambda made, _: made.symlink_to("../alice")),
-    "folder is another's": instead_of("run_folder", lambda made, its: its.papers.rename(made)),
+    "folder is a link": instead_of("run_folder", lambda path, _: path.symlink_to("../alice")),
+    "folder is another's": instead_of("run_folder", lambda path, its: its.papers.rename(path)),
     "file is a link": instead_of("file", lambda file, _: file.symlink_to(THESIS)),
     "file is a hard link": instead_of(
         "file", lambda file, its: file.hardlink_to(its.victim / "thesis.doc")
@@ -181,7 +181,7 @@ class Attempt:
             SWAPS[self.case.swap](self.place)
             self.swapped = True
 
-    def at(self, step: str) -> None:
+    def swap_at(self, step: str) -> None:
         if self.case.step == step:
             self.swap()
 
@@ -213,7 +213,7 @@ class Attempt:
             self.agent(peer)
 
     def agent(self, peer: Endpoint) -> None:
-        """What the server's agent does with the file that pulls read, and with one of a push."""
+        """Does what the server's agent does with the file that pulls read, and one of a push."""
         path = f"{self.place.share.parent}/" + peer.folder.replace("\\", "/")
         for name in (served_file.source_name(path), *map(str, os.listdir(self.place.spare))):
             with suppress(*LOST):
@@ -228,19 +228,19 @@ class Attempt:
         push = smb_copy.Setting("push.cached", size_bytes=24 * MIB, **usual)
         pull = smb_copy.Setting("pull.cached", size_bytes=MIB, **usual)
         small = small_files.Setting("push", 60, 16384, dialect, 2.0, SEED)
-        with run_folder.hold(setting, self.peer) as held:
-            self.at("created")
+        with run_folder.hold(setting, self.peer) as endpoint:
+            self.swap_at("created")
             with self.during("fill", "source-*", MIB):
-                self.stage(smb_copy, fill, held)
-            self.at("filled")
-            self.stage(smb_copy, replace(fill, size_bytes=4 * MIB), held)
+                self.stage(smb_copy, fill, endpoint)
+            self.swap_at("filled")
+            self.stage(smb_copy, replace(fill, size_bytes=4 * MIB), endpoint)
             with self.during("push", "pushed-*", MIB):
-                self.stage(smb_copy, push, held)
+                self.stage(smb_copy, push, endpoint)
             with self.during("pull", "source-*", 0):
-                self.stage(smb_copy, pull, held)
+                self.stage(smb_copy, pull, endpoint)
             with self.during("small", "small-*", 0):
-                self.stage(small_files, small, held)
-            self.at("close")
+                self.stage(small_files, small, endpoint)
+            self.swap_at("close")
 
     def be_killed(self, setting: run_folder.Setting) -> None:
         """Kills server and run, as at a container's end; the next start finds what lies there."""
@@ -275,34 +275,34 @@ def attempt(case: Case, server: Samba, share: Path) -> tuple[bool, list[str], bo
         # As of a server that tells another identity at each opening.
         anew = mock.patch.object(pipe2, "identity_of", lambda body: os.urandom(16))
         with anew if case.server == "no lasting identity" else nullcontext():
-            own = run_folder.Setting(os.urandom(16).hex(), case.dialect, seed=SEED)
-            (tried.be_killed if case.step in ("sweep", "cleanup") else tried.run)(own)
+            setting = run_folder.Setting(os.urandom(16).hex(), case.dialect, seed=SEED)
+            (tried.be_killed if case.step in ("sweep", "cleanup") else tried.run)(setting)
     except LOST as error:
         tried.errors.append(str(error))
     place.give_back()
-    after = place.state()
-    changed = [name for name in place.before if after.get(name) != place.before[name]]
-    told = any("replaced" in each or "renamed" in each for each in tried.errors)
-    return tried.swapped, changed + sorted(set(after) - set(place.before)), told
+    later = place.state()
+    changed = [name for name in place.before if later.get(name) != place.before[name]]
+    is_told = any("replaced" in each or "renamed" in each for each in tried.errors)
+    return tried.swapped, changed + sorted(set(later) - set(place.before)), is_told
 
 
-def tried(chosen: list[Case]) -> Iterator[tuple[Case, tuple[bool, list[str], bool]]]:
+def tried(drawn: list[Case]) -> Iterator[tuple[Case, tuple[bool, list[str], bool]]]:
     """Each case, and what came of it."""
-    more: Any = {"options": ["server min protocol = NT1"], "password": "correct-horse-47"}
+    extra: Any = {"options": ["server min protocol = NT1"], "password": "correct-horse-47"}
     with ExitStack() as stack:
         name = stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp"))  # noqa: S108 - a disk
         os.environ["XDG_STATE_HOME"] = f"{name}/state"
         share = Path(name, "share")
         share.mkdir()
         started = {
-            kind: stack.enter_context(private_samba(share, share_options=(*OPEN, *lines), **more))
+            kind: stack.enter_context(private_samba(share, share_options=(*OPEN, *lines), **extra))
             for kind, lines in SERVERS.items()
         }
-        for number, case in enumerate(chosen):
-            own = share / f"case-{number}"
-            own.mkdir()
-            own.chmod(0o777)
-            yield case, attempt(case, started[case.server], own)
+        for number, case in enumerate(drawn):
+            folder = share / f"case-{number}"
+            folder.mkdir()
+            folder.chmod(0o777)
+            yield case, attempt(case, started[case.server], folder)
 
 
 def main() -> int:
@@ -316,11 +316,11 @@ def main() -> int:
         return NO_TRIAL
     rows: dict[str, dict[str, str]] = {}
     touched = swapped = 0
-    chosen = random.sample(cases(), options.cases) if options.cases else cases()
-    for case, (did, changed, told) in tried(chosen):
+    drawn = random.sample(cases(), options.cases) if options.cases else cases()
+    for case, (did, changed, is_told) in tried(drawn):
         swapped += did
         touched += bool(changed)
-        mark = "X" if changed else ("t" if told else ".") if did else "-"
+        mark = "X" if changed else ("t" if is_told else ".") if did else "-"
         row = rows.setdefault(case.swap, {})
         row[case.step] = row.get(case.step, "") + mark
         if changed:

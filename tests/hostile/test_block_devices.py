@@ -33,7 +33,7 @@ DISK_NAMES = (
     "3f1a5a3e-0c1f-4a8c-9a5e-0123456789ab",
     "back\\x20up",
 )
-"""As udev names links in /dev/disk/by-id, by-path, by-uuid, by-label."""
+"""Names of links in /dev/disk/by-id, by-path, by-uuid, by-label, like udev's."""
 # fmt: off
 ODD_NAMES = (
     "report.json", "disk image.img", " blank ", "line\nbreak", "tab\there", "-x", "--yes", "~",
@@ -77,16 +77,16 @@ def spellings(device, tmp_path_factory):
     """Paths that all lead to the device, or to the file behind it."""
     root = tmp_path_factory.mktemp("names")
     node, name, pid = str(device.node), device.node.name, os.getpid()
-    made = [node, f"/{node}", f"//{node}", f"/.{node}", f"/dev/./{name}", f"/dev//{name}"]
-    made += [f"/dev/../dev/{name}", f"{node}/", f"{node}/.", f"{node}/report.json"]
-    made += [os.path.relpath(node), f"./{os.path.relpath(node)}", node.upper()]
-    made += [f"/proc/{self}/root{node}" for self in ("self", "thread-self", pid, 1)]
-    made += [f"file://{node}", f"smb://{node}"]
+    paths = [node, f"/{node}", f"//{node}", f"/.{node}", f"/dev/./{name}", f"/dev//{name}"]
+    paths += [f"/dev/../dev/{name}", f"{node}/", f"{node}/.", f"{node}/report.json"]
+    paths += [os.path.relpath(node), f"./{os.path.relpath(node)}", node.upper()]
+    paths += [f"/proc/{self}/root{node}" for self in ("self", "thread-self", pid, 1)]
+    paths += [f"file://{node}", f"smb://{node}"]
     sys_paths = (f"/sys/block/{name}", f"/sys/class/block/{name}/", f"/sys/block/{name}/uevent")
-    made += [*sys_paths, f"/sys/dev/block/{os.major(device.number)}:{os.minor(device.number)}"]
+    paths += [*sys_paths, f"/sys/dev/block/{os.major(device.number)}:{os.minor(device.number)}"]
 
     def add(path):
-        made.append(str(path))
+        paths.append(str(path))
         return path
 
     by_id, mapper, nodes, hard = (root / each for each in ("by-id", "mapper", "nodes", "hard"))
@@ -107,34 +107,34 @@ def spellings(device, tmp_path_factory):
         link = root / f"hop-{hop}"
         link.symlink_to(previous)
         previous = link
-    made += [str(root / "hop-1"), str(root / "hop-38"), str(root / "hop-5" / "x")]
+    paths += [str(root / "hop-1"), str(root / "hop-38"), str(root / "hop-5" / "x")]
     (root / "dev").symlink_to("/dev")
-    made += [str(root / "dev" / name), str(root / "by-id" / ".." / "dev" / name)]
+    paths += [str(root / "dev" / name), str(root / "by-id" / ".." / "dev" / name)]
 
     with ExitStack() as stack:
         for flags in (os.O_RDONLY, os.O_PATH, os.O_RDONLY | os.O_NONBLOCK):
             fd = os.open(node, flags)
             stack.callback(os.close, fd)
-            made += [f"/proc/self/fd/{fd}", f"/dev/fd/{fd}", f"/proc/{pid}/fd/{fd}"]
+            paths += [f"/proc/self/fd/{fd}", f"/dev/fd/{fd}", f"/proc/{pid}/fd/{fd}"]
         os.mknod(root / "gone", 0o600 | 0o060000, device.number)
         fd = os.open(root / "gone", os.O_RDONLY)
         stack.callback(os.close, fd)
         (root / "gone").unlink()
-        made.append(f"/proc/self/fd/{fd}")
+        paths.append(f"/proc/self/fd/{fd}")
         (root / "folder").mkdir()
         for target in (root / "bound.json", root / "folder" / "report.json"):
             target.touch()
             subprocess.run(["mount", "--bind", node, add(target)], check=True)
             stack.callback(subprocess.run, ["umount", target], check=True)
         # the file behind it is in use, and is nobody's report
-        made.append(str(device.image))
+        paths.append(str(device.image))
         add(root / "image-link").symlink_to(device.image)
         os.link(device.image, add(root / "image-name"))
         fd = os.open(device.image, os.O_RDONLY)
         stack.callback(os.close, fd)
-        made.append(f"/proc/self/fd/{fd}")
-        assert len(made) == len(set(made)) > 60
-        yield made
+        paths.append(f"/proc/self/fd/{fd}")
+        assert len(paths) == len(set(paths)) > 60
+        yield paths
 
 
 @pytest.fixture(autouse=True)
@@ -161,15 +161,15 @@ def test_a_report_is_not_written_to_it(spellings, capsys):
 
 @pytest.mark.long
 def test_it_is_no_folder_of_either_end(spellings, tmp_path, capsys):
-    own = str(tmp_path)
+    folder = str(tmp_path)
     for number, path in enumerate(spellings):
         if path.startswith("/sys/"):
             continue  # folders, where nothing can be made: below, without a run around it
         for arguments in (
             ["probe", "disk", "--folder", path],
             ["diagnose", "//127.0.0.1/x", "--folder", path],
-            ["probe", "native-copy", path, "--folder", own],
-            ["diagnose", "//127.0.0.1/x", "--folder", own, "--client-share", path],
+            ["probe", "native-copy", path, "--folder", folder],
+            ["diagnose", "//127.0.0.1/x", "--folder", folder, "--client-share", path],
         ):
             if "--client-share" in arguments and path.startswith(("//", "smb:")):
                 continue  # the name of a share
@@ -185,8 +185,8 @@ def written_through(path, patterns):
     disk_of = {"folder": path, "side": "server", "size_bytes": 4 * MIB, "seconds": 0.2}
     yield lambda: nameless.create(path)
     yield lambda: FolderSink(path)
-    held = source_file.Setting(path, 4 * MIB, 1.0, "ab")
-    yield lambda: source_file.hold(held, Endpoint()).__enter__()
+    setting_of_source = source_file.Setting(path, 4 * MIB, 1.0, "ab")
+    yield lambda: source_file.hold(setting_of_source, Endpoint()).__enter__()
     mounted = own_folder.Setting(path, "0123abcd", 4 * MIB, 1.0, "ab")
     yield lambda: own_folder.hold(mounted, Endpoint()).__enter__()
     for pattern in patterns:
@@ -194,9 +194,9 @@ def written_through(path, patterns):
         yield lambda setting=setting: list(disk.initiate(setting, Endpoint()))
     for run_folder in (path, f"{path}/bottleneck-0123abcd"):
         place = (run_folder, "source-0123abcd")
-        yield lambda at=place: served_file.resize(*at, MIB, "ab", 1.0, create=True)
-        yield lambda at=place: served_file.remove(*at)
-        yield lambda at=run_folder: served_file.set_cache(at, "uncached")
+        yield lambda target=place: served_file.resize(*target, MIB, "ab", 1.0, create=True)
+        yield lambda target=place: served_file.remove(*target)
+        yield lambda target=run_folder: served_file.set_cache(target, "uncached")
     copy = native_copy.Setting("push.cached", "/", "/", MIB, 1.0, "ab")
     peer = Endpoint(folder="/bottleneck-0123abcd", path=path)
     yield lambda: list(native_copy.initiate(copy, peer))
@@ -241,10 +241,10 @@ def test_what_takes_a_pipes_place_at_the_last_moment_is_seen_on_the_descriptor(
     look = document_file.check
 
     def exchanged(place):
-        found = look(place)
+        checked = look(place)
         path.unlink()
         os.mknod(path, 0o600 | 0o060000, device.number)
-        return found
+        return checked
 
     monkeypatch.setattr(document_file, "check", exchanged)
     with pytest.raises(OSError, match="a block device is never written to"):
@@ -277,7 +277,7 @@ def test_an_output_that_the_shell_put_on_it_is_refused(device):
 
 
 def access_modes(pid, device):
-    """How a process has a device open: descriptor to O_RDONLY, O_WRONLY or O_RDWR (proc(5))."""
+    """Returns a process's descriptors of a device: O_RDONLY, O_WRONLY or O_RDWR (proc(5))."""
     opened = {}
     for each in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):  # closed meanwhile

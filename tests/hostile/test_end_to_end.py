@@ -30,7 +30,7 @@ def complaints(ended):
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory):
     """All runs, one after the other: each is held against its own deadline."""
-    secret, found = SECRET.encode(), {}
+    secret, endings = SECRET.encode(), {}
     with ExitStack() as stack:
         shared = tmp_path_factory.mktemp("shared")
         options = ("server signing = mandatory",)
@@ -50,8 +50,8 @@ def ended(tmp_path_factory):
             words = ["diagnose", f"//127.0.0.1:{port}/share", "--user", "bottleneck", "--yes"]
             words += ["--folder", folder, "--dialects", "3.1.1", "--budget", str(BUDGET_SECONDS)]
             environment = {**os.environ, "BOTTLENECK_PASSWORD": SECRET}
-            found[name] = run(*words, seconds=120, environment=environment), witness
-        yield found
+            endings[name] = run(*words, seconds=120, environment=environment), witness
+        yield endings
 
 
 @pytest.mark.parametrize(

@@ -20,23 +20,23 @@ TRIAL = Path(__file__).with_name("trial.py")
     scope="session", params=[FIRST, pytest.param(BEHAVIOURS, marks=pytest.mark.long)], ids=len
 )
 def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What trial.py found, run in a process of its own: its results, and what it printed."""
+    """Returns the results of trial.py, run in a process of its own, and its output."""
     results = tmp_path_factory.mktemp("hostile") / "results.json"
     command = [sys.executable, str(TRIAL), "--json", str(results)]
     command += ["--first", "--workers", "2"] if request.param is FIRST else []
     done = subprocess.run(command, capture_output=True, text=True)
     assert results.exists(), done.stdout + done.stderr
-    found = {**json.loads(results.read_text()), "printed": done.stdout}
-    assert len(found["results"]) == len(request.param)
-    return found
+    document = {**json.loads(results.read_text()), "printed": done.stdout}
+    assert len(document["results"]) == len(request.param)
+    return document
 
 
 def test_nobody_fools_us(trial: dict[str, Any]) -> None:
     """Each is refused for its reason or is harmless; one login, no other host, one line of text."""
     behaviours = {each.name: each for each in BEHAVIOURS}
     results = [Result(**each) for each in trial["results"]]
-    found = [(each, set(each.faults(behaviours[each.name])) - {TOO_LATE}) for each in results]
-    assert [each for each in found if each[1]] == []
+    faults = [(each, set(each.faults(behaviours[each.name])) - {TOO_LATE}) for each in results]
+    assert [each for each in faults if each[1]] == []
 
 
 def test_there_are_many_ways_to_lie() -> None:
@@ -66,8 +66,8 @@ def test_the_password_is_nowhere(trial: dict[str, Any]) -> None:
 def test_a_fault_is_seen() -> None:
     """The judgement itself: an accepted lie, a late end, a second login, a foreign host."""
     lie = Behaviour("a lie", "wrong signature")
-    text, asked = "a reply came with a wrong signature", ("127.0.0.1",)
-    good = Result(lie.name, "failed", text, None, "", 1.0, 8.0, 1, asked, logins=1, applied=1)
+    text, addresses = "a reply came with a wrong signature", ("127.0.0.1",)
+    good = Result(lie.name, "failed", text, None, "", 1.0, 8.0, 1, addresses, logins=1, applied=1)
     assert good.faults(lie) == []
     for change in (
         {"outcome": "measured", "hash_ok": True},
@@ -80,7 +80,7 @@ def test_a_fault_is_seen() -> None:
         {"weak_logins": 1},
         {"leaks": 1},
         {"applied": 0},
-        {"asked": ("127.0.0.1", "127.0.0.77")},
+        {"asked_hosts": ("127.0.0.1", "127.0.0.77")},
         {"outcome": "lost"},
     ):
         assert Result(**{**vars(good), **change}).faults(lie), change

@@ -14,7 +14,7 @@ from secret_scan import Secret, in_trace
 def test_planted_leaks_are_found_in_files_processes_and_what_was_said(tmp_path: Path) -> None:
     """All that needs no strace, in one process; the others are leaks.py's own first step."""
     leaks = {(leak.where, leak.form) for leak in plant(tmp_path, *SEEN).leaks}
-    wanted = {
+    expected = {
         ("arguments of a process", "utf-8"),
         ("arguments of a process", "utf-8 HEX"),
         ("environment of a process", "utf-8"),
@@ -27,7 +27,7 @@ def test_planted_leaks_are_found_in_files_processes_and_what_was_said(tmp_path: 
         ("file out", "URL, each byte"),
         ("file err", "utf-8"),
     }
-    assert wanted <= leaks
+    assert expected <= leaks
     coded = {(where, form.partition(",")[0]) for where, form in leaks if "base64" in form}
     assert {
         ("environment of a process", "utf-8 base64"),
@@ -57,8 +57,8 @@ def test_a_trace_shows_each_leak_and_forgives_the_hand_over_alone(tmp_path: Path
         "+++ killed by SIGABRT (core dumped) +++": "core",
     }
     (tmp_path / "of.1").write_text("\n".join([*allowed, *leaks]) + "\n")
-    found = in_trace(tmp_path, secret.forms(), secret.password, 1)
-    assert sorted(leak.where for leak in found) == sorted(leaks.values())
+    leaks_found = in_trace(tmp_path, secret.forms(), secret.password, 1)
+    assert sorted(leak.where for leak in leaks_found) == sorted(leaks.values())
 
 
 @pytest.mark.long

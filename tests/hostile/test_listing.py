@@ -16,14 +16,14 @@ from tests.living import within
 MIB = 1 << 20
 
 
-def named(name: str, folder: bool = False, number: int = 0, attributes: int = 0) -> Listed:
-    told = attributes or (0x10 if folder else 0x20)
-    return Listed(name, told, 8 * MIB, datetime(2026, 11, 1, tzinfo=UTC), number)
+def listed_entry(name: str, folder: bool = False, number: int = 0, attributes: int = 0) -> Listed:
+    bits = attributes or (0x10 if folder else 0x20)
+    return Listed(name, bits, 8 * MIB, datetime(2026, 11, 1, tzinfo=UTC), number)
 
 
 @pytest.fixture
 def walked(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What is taken of a server that lists each folder like this."""
+    """Returns a walk of a server that lists each folder like this."""
 
     class Session:
         _tree = None
@@ -32,54 +32,54 @@ def walked(monkeypatch: pytest.MonkeyPatch) -> Any:
             return contextlib.nullcontext()
 
     def walk(answer: Any, seconds: float = 60.0) -> list[listing.Entry]:
-        asked: list[str] = []
+        opened_paths: list[str] = []
 
         def opened(tree: Any, path: str, *arguments: Any) -> str:
-            asked.append(path)
+            opened_paths.append(path)
             return path
 
-        def listed(path: str, pattern: str, most: int, until: float) -> list[Listed]:
+        def listed(path: str, pattern: str, limit: int, until: float) -> list[Listed]:
             return list(answer(path))
 
         monkeypatch.setattr(listing, "open_path", opened)
         monkeypatch.setattr(listing, "list_folder", listed)
         until = within(seconds)
-        found = list(listing.walk(Session(), "top", until, listing.Passed()))
-        assert len(asked) <= listing.MOST_FOLDERS
-        return found
+        entries = list(listing.walk(Session(), "top", until, listing.Passed()))
+        assert len(opened_paths) <= listing.MOST_FOLDERS
+        return entries
 
     return walk
 
 
 def test_no_more_names_are_taken_than_a_tree_may_have(walked: Any) -> None:
-    paths = walked(lambda path: [named(f"film {number}") for number in range(30_000)])
+    paths = walked(lambda path: [listed_entry(f"film {number}") for number in range(30_000)])
     assert len(paths) <= listing.MOST_LISTED
 
 
 def test_folders_within_folders_without_end_are_left(walked: Any) -> None:
     def nested(path: str) -> Iterator[Any]:
-        return iter([named(f"{number}", folder=True) for number in range(100)])
+        return iter([listed_entry(f"{number}", folder=True) for number in range(100)])
 
     assert walked(nested) == []
     deepest: list[int] = []
 
     def deep(path: str) -> Iterator[Any]:
         deepest.append(path.count("\\"))
-        yield named("below", folder=True)
+        yield listed_entry("below", folder=True)
 
     assert walked(deep) == []
     assert max(deepest) <= listing.MOST_DEPTH
 
 
 def test_a_folder_that_is_met_again_is_not_entered_again(walked: Any) -> None:
-    asked: list[str] = []
+    opened_paths: list[str] = []
 
     def circle(path: str) -> Iterator[Any]:
-        asked.append(path)
-        yield from (named("round", folder=True, number=7), named("film", number=8))
+        opened_paths.append(path)
+        yield from (listed_entry("round", folder=True, number=7), listed_entry("film", number=8))
 
     assert len(walked(circle)) == 1
-    assert asked == ["top", "top\\round"]
+    assert opened_paths == ["top", "top\\round"]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_folder_that_is_met_again_is_not_entered_again(walked: Any) -> None:
     ["..", ".", "", "a\x1b[2Jb", "a\nb", "..\\..\\etc", "a/b", "stream:s", "x" * 256, "a\x9bb"],
 )
 def test_a_name_that_is_none_is_passed_over(walked: Any, name: str) -> None:
-    paths = walked(lambda path: [named(name), named("film")])
+    paths = walked(lambda path: [listed_entry(name), listed_entry("film")])
     assert [each.path for each in paths] == ["top\\film"]
 
 
@@ -95,5 +95,5 @@ def test_a_name_that_is_none_is_passed_over(walked: Any, name: str) -> None:
 def test_links_and_what_a_tape_or_a_cloud_would_have_to_bring_are_passed_over(
     walked: Any, attribute: int
 ) -> None:
-    odd = named("odd", attributes=0x20 | attribute)
-    assert len(walked(lambda path: [odd, named("film")])) == 1
+    odd = listed_entry("odd", attributes=0x20 | attribute)
+    assert len(walked(lambda path: [odd, listed_entry("film")])) == 1

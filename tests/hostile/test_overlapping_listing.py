@@ -21,10 +21,10 @@ SECRET = "Geheim-47-correct-horse"
 LONGEST = 64 << 10
 
 
-def entry(following: int, name: str = "film", told: int | None = None) -> bytes:
+def entry(following: int, name: str = "film", name_bytes: int | None = None) -> bytes:
     """A FileIdFullDirectoryInformation (MS-FSCC 2.4.18)."""
     written = name.encode("utf-16-le")
-    size = len(written) if told is None else told
+    size = len(written) if name_bytes is None else name_bytes
     times = [133_000_000 * 10**9] * 4
     return struct.pack("<II6QIIQQ", following, 0, *times, 8, 8, 0x20, size, 0, 1) + written
 
@@ -36,8 +36,8 @@ LISTINGS = {
     "longer than asked for": entry(88) * (LONGEST // 88) + entry(0),
     "an entry that begins in a name": entry(80, "a" * 40) + entry(0),
     "an entry behind the listing": entry(1 << 31),
-    "a name behind the listing": entry(0, told=1000),
-    "a name of 4 GiB": entry(0, told=0xFFFFFFFE),
+    "a name behind the listing": entry(0, name_bytes=1000),
+    "a name of 4 GiB": entry(0, name_bytes=0xFFFFFFFE),
     "cut": entry(88) + entry(0)[:40],
     "empty": b"",
 }
@@ -68,8 +68,8 @@ def test_a_listing_that_is_none_is_refused_and_the_server_named(
 
 def test_a_file_of_the_year_60000_is_listed_as_young() -> None:
     late = struct.pack("<II6QIIQQ", 0, 0, *[(1 << 64) - 1] * 4, 8, 8, 0x20, 2, 0, 1) + b"a\0"
-    (found,) = smbprotocol_connection._entries(late)
-    assert (found.name, found.changed.year > 9000) == ("a", True)
+    (young,) = smbprotocol_connection._entries(late)
+    assert (young.name, young.changed.year > 9000) == ("a", True)
 
 
 def test_a_true_listing_of_many_names_is_taken_whole(server: Samba, shared: Path) -> None:
@@ -78,5 +78,5 @@ def test_a_true_listing_of_many_names_is_taken_whole(server: Samba, shared: Path
     for number, name in enumerate(sorted(names)):
         (shared / name).mkdir()
         (shared / f"bottleneck-{'x' * (number % 200)}-{number}").touch()
-    with hold(Setting(0.0), server.endpoint) as held:
-        assert {each["path"] for each in held.facts["found"]} == names
+    with hold(Setting(0.0), server.endpoint) as folder:
+        assert {each["path"] for each in folder.facts["found"]} == names

@@ -54,7 +54,7 @@ FIRST = tuple(
     {
         (each.name.partition(":")[0], each.server, each.outcome): each
         for each in reversed(BEHAVIOURS)
-        if not each.held and not each.product_limits and LATE not in each.says
+        if not each.with_folder and not each.product_limits and LATE not in each.says
     }.values()
 )
 """One of each kind, of those whose end no clock decides."""
@@ -80,7 +80,7 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one behaviour."""
+    """Facts of one behaviour's run."""
 
     name: str
     outcome: str
@@ -93,7 +93,7 @@ class Result:
     elapsed_seconds: float
     allowed_seconds: float
     child_peak_bytes: int
-    asked: tuple[str, ...]
+    asked_hosts: tuple[str, ...]
     """Hosts that were asked for anything."""
     logins: int = 0
     weak_logins: int = 0
@@ -103,31 +103,31 @@ class Result:
     def faults(self, behaviour: Behaviour) -> list[str]:
         """In how far the product was fooled; none: all is well."""
         measured = self.outcome == "measured"
-        found = {
+        checks = {
             TOO_LATE: self.elapsed_seconds > self.allowed_seconds + LATE_SECONDS,
             "it took too much memory": not 0 < self.child_peak_bytes <= CHILD_BYTES,
-            "it logged in more than once": self.logins > 1 + behaviour.held,
+            "it logged in more than once": self.logins > 1 + behaviour.with_folder,
             "it logged in by something older than NTLMv2": self.weak_logins > 0,
             "it sent its password": self.leaks > 0,
-            "it asked another host": any(each != "127.0.0.1" for each in self.asked),
+            "it asked another host": any(each != "127.0.0.1" for each in self.asked_hosts),
             "the behaviour never happened": not self.applied,
             "an agent was lost": self.outcome == "lost",
             "its text is no single line": not self.text.isprintable(),
             "its text holds the password": SECRET in self.text,
         }
         if behaviour.outcome == "harmless":
-            found["a harmless copy was not measured"] = not (measured and self.hash_ok)
+            checks["a harmless copy was not measured"] = not (measured and self.hash_ok)
         elif behaviour.outcome == "told":
-            found["a copy was not measured"] = not (measured and self.hash_ok)
-            found["a lesser protection was not told"] = not re.search(behaviour.says, self.by)
+            checks["a copy was not measured"] = not (measured and self.hash_ok)
+            checks["a lesser protection was not told"] = not re.search(behaviour.says, self.by)
         elif behaviour.outcome == "mismatch":
-            found["altered content was taken for right"] = not (measured and self.hash_ok is False)
+            checks["altered content was taken for right"] = not (measured and self.hash_ok is False)
         else:
-            found["it was accepted"] = measured
-            found["it was refused for another reason"] = not re.search(behaviour.says, self.text)
+            checks["it was accepted"] = measured
+            checks["it was refused for another reason"] = not re.search(behaviour.says, self.text)
         if behaviour.logins is not None:
-            found["it logged in another number of times"] = self.logins != behaviour.logins
-        return [fault for fault, true in found.items() if true]
+            checks["it logged in another number of times"] = self.logins != behaviour.logins
+        return [fault for fault, true in checks.items() if true]
 
 
 class Trial:
@@ -186,8 +186,8 @@ class Trial:
             place = {"share": server.share, "folder": f"run-{number}", "access": access}
             endpoint = Endpoint("127.0.0.1", port, **place)
             result = agent.copy(behaviour, endpoint, str(self.folder / "client"))
-        seen = {name: getattr(witness, name) for name in SEEN}
-        return replace(result, **seen)
+        counts = {name: getattr(witness, name) for name in SEEN}
+        return replace(result, **counts)
 
 
 class Agent:
@@ -206,7 +206,7 @@ class Agent:
         self._read = 0
 
     def copy(self, behaviour: Behaviour, peer: Endpoint, folder: str) -> Result:
-        """What came of one copy; what the other end saw is not known here."""
+        """Returns the facts of one copy, without what the other end saw."""
         pull = behaviour.copy.startswith("pull")
         setting = smb_copy.Setting(
             copy=behaviour.copy,
@@ -216,14 +216,14 @@ class Agent:
             seconds=self._window,
             folder=folder,
             seed=SEED,
-            fill_source=behaviour.held,
+            fill_source=behaviour.with_folder,
             request_bytes=REQUEST_BYTES,
             depth=8,
         )
         outcome, text, hash_ok, by = "measured", "", None, ""
-        before, began = self.host.number, time.monotonic()
+        earlier, began = self.host.number, time.monotonic()
         try:
-            with self._held(behaviour, peer) as endpoint:
+            with self._with_folder(behaviour, peer) as endpoint:
                 ran = self.host.initiate(smb_copy.STAGE.name, setting, endpoint, self._deadline)
             hash_ok = ran.details["hash_ok"]
             by = " ".join(str(ran.details[word]) for word in ("dialect", "signing", "encryption"))
@@ -237,16 +237,16 @@ class Agent:
             outcome, text = "lost" if error.lost else "failed", str(error)
         elapsed = time.monotonic() - began
         allowed = self._allowed
-        if behaviour.held:
+        if behaviour.with_folder:
             allowed += self._allowed + hosts.CLOSING_SECONDS
-        peak, asked = self._heard(set(range(before + 1, self.host.number + 1)))
-        told = (behaviour.name, outcome, text, hash_ok, by, elapsed, allowed)
-        return Result(*told, child_peak_bytes=peak, asked=asked)
+        peak, asked_hosts = self._heard(set(range(earlier + 1, self.host.number + 1)))
+        facts = (behaviour.name, outcome, text, hash_ok, by, elapsed, allowed)
+        return Result(*facts, child_peak_bytes=peak, asked_hosts=asked_hosts)
 
     @contextmanager
-    def _held(self, behaviour: Behaviour, peer: Endpoint) -> Iterator[Endpoint]:
+    def _with_folder(self, behaviour: Behaviour, peer: Endpoint) -> Iterator[Endpoint]:
         """The peer, with a folder of a run that is held there if the behaviour is about that."""
-        if not behaviour.held:
+        if not behaviour.with_folder:
             yield peer
             return
         setting = run_folder.Setting(run=secrets.token_hex(8), dialect=behaviour.dialect, seed=SEED)
@@ -261,43 +261,43 @@ class Agent:
             ended = {line["number"]: line["peak_bytes"] for line in lines if "number" in line}
             if due <= set(ended):
                 self._read += len(lines)
-                asked = tuple(sorted({line["asked"][0] for line in lines if "asked" in line}))
-                return max(ended.values()), asked
+                addresses = tuple(sorted({line["asked"][0] for line in lines if "asked" in line}))
+                return max(ended.values()), addresses
             time.sleep(0.01)
         return 0, ()
 
 
 def run(
-    chosen: list[Behaviour], workers: int, step_seconds: float
+    behaviours: list[Behaviour], workers: int, step_seconds: float
 ) -> tuple[list[Result], dict[str, Any]]:
     """All of them, several at a time; results in the order of the table, and the whole's facts."""
     # the longest first: they wait for the same clock
-    order = sorted(enumerate(chosen), key=lambda pair: not pair[1].product_limits)
-    found: dict[int, Result] = {}
-    began, own = time.monotonic(), threading.local()
+    order = sorted(enumerate(behaviours), key=lambda pair: not pair[1].product_limits)
+    results: dict[int, Result] = {}
+    began, local = time.monotonic(), threading.local()
     with ExitStack() as stack:
-        trial = Trial(stack, {each.server for each in chosen})
+        trial = Trial(stack, {each.server for each in behaviours})
 
         def work(number: int, behaviour: Behaviour) -> None:
             kind = f"agent-{behaviour.product_limits}"
-            if not hasattr(own, kind):
+            if not hasattr(local, kind):
                 log = trial.folder / f"{kind}-{number}"
                 log.touch()
                 agent = Agent(log, 0 if behaviour.product_limits else step_seconds)
                 stack.enter_context(agent.host)
-                setattr(own, kind, agent)
-            found[number] = trial.try_one(number, behaviour, getattr(own, kind))
+                setattr(local, kind, agent)
+            results[number] = trial.try_one(number, behaviour, getattr(local, kind))
             # In one write: workers do not part each other's lines.
-            print(line(behaviour, found[number]) + "\n", end="", flush=True)
+            print(line(behaviour, results[number]) + "\n", end="", flush=True)
 
-        with ThreadPoolExecutor(max(1, min(workers, len(chosen)))) as pool:
+        with ThreadPoolExecutor(max(1, min(workers, len(behaviours)))) as pool:
             list(pool.map(work, *zip(*order, strict=True)))
-    whole = {
+    facts = {
         "elapsed_seconds": time.monotonic() - began,
         "coordinator_peak_bytes": peak_bytes("self"),
         "third_host_calls": trial.third_host_calls,
     }
-    return [found[number] for number in sorted(found)], whole
+    return [results[number] for number in sorted(results)], facts
 
 
 def line(behaviour: Behaviour, result: Result) -> str:
@@ -322,18 +322,18 @@ def main() -> int:
     among = FIRST if options.first else BEHAVIOURS
     behaviours = [each for each in among if options.only in each.name]
     step_seconds = PATIENCE_SECONDS if options.first else STEP_SECONDS
-    results, whole = run(behaviours, options.workers, step_seconds)
+    results, facts = run(behaviours, options.workers, step_seconds)
     if options.json:
-        document = {"results": [asdict(each) for each in results], **whole}
+        document = {"results": [asdict(each) for each in results], **facts}
         Path(options.json).write_text(json.dumps(document, indent=1))
     fooled = sum(bool(r.faults(b)) for b, r in zip(behaviours, results, strict=True))
     print(
-        f"{len(results)} behaviours, {fooled} fooled us, {whole['elapsed_seconds']:.0f} s, "
+        f"{len(results)} behaviours, {fooled} fooled us, {facts['elapsed_seconds']:.0f} s, "
         f"children at most {max(r.child_peak_bytes for r in results) >> 20} MiB, "
-        f"coordinator {whole['coordinator_peak_bytes'] >> 20} MiB, "
-        f"{whole['third_host_calls']} calls to a third host"
+        f"coordinator {facts['coordinator_peak_bytes'] >> 20} MiB, "
+        f"{facts['third_host_calls']} calls to a third host"
     )
-    return int(fooled > 0 or whole["third_host_calls"] > 0)
+    return int(fooled > 0 or facts["third_host_calls"] > 0)
 
 
 if __name__ == "__main__":

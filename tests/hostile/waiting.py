@@ -89,7 +89,7 @@ WAITING = attacks(
 )
 
 
-def _at(what: str, moment: str) -> tuple[Behaviour, ...]:
+def _behaviours_at(what: str, moment: str) -> tuple[Behaviour, ...]:
     """One moment at which the peer is not there as it should be."""
     garbage = framed(b"\xfeSMB" + bytes(range(200)))
     return attacks(
@@ -112,7 +112,7 @@ def _at(what: str, moment: str) -> tuple[Behaviour, ...]:
 
 MOMENTS = {"the negotiation": "negotiate", "the login": "login", "the share": "share"}
 MOMENTS |= {"an OPEN": "open", "a READ": "read"}
-LATE_AT = tuple(each for moment in MOMENTS.items() for each in _at(*moment))
+LATE_AT = tuple(each for moment in MOMENTS.items() for each in _behaviours_at(*moment))
 CONTROLS = {
     "plain": ("", "smb1", "2.0.2", "2.1", "3.0", "3.0.2", "3.1.1"),
     "signing": ("", "smb1", "2.0.2", "2.1", "3.0", "3.1.1"),
@@ -134,4 +134,4 @@ HARMLESS = tuple(
     for number, dialect in enumerate(dialects)
     for copy in ("push.cached" if number % 2 else "pull.cached",)
 )
-"""The same way with nothing done to it: without them the rest would prove nothing."""
+"""Runs with nothing done to them: without them the rest would prove nothing."""
