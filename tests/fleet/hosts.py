@@ -63,7 +63,6 @@ class Lab:
 
     @property
     def shares(self) -> dict[str, str]:
-        """By server."""
         return {each: f"//{self.address(each)}/{SHARE}" for each in self.plan.servers}
 
     @property

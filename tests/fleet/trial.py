@@ -70,8 +70,6 @@ SAMPLED = "while :; do nft -j list set bridge fleet pairs; cat {stats}; sleep {p
 
 @dataclass(frozen=True)
 class Sample:
-    """Counters at one moment."""
-
     pairs: dict[tuple[str, str], int]
     """Bytes both ways, by client and server."""
     disks: dict[str, int]
@@ -91,7 +89,6 @@ def injected(world: str, number: int) -> tuple[tuple[str, str], ...]:
 
 
 def plan_of(limits: tuple[tuple[str, str], ...]) -> hosts.Plan:
-    """The hosts with those limits."""
     return hosts.Plan(
         {each: SLOW if ("client", each) in limits else USUAL for each in CLIENTS},
         {each: SLOW if ("server", each) in limits else USUAL for each in SERVERS},
@@ -104,7 +101,6 @@ def plan_of(limits: tuple[tuple[str, str], ...]) -> hosts.Plan:
 
 
 def one_fleet(world: str, number: int, work: Path) -> dict[str, Any]:
-    """One fleet, built, measured and judged."""
     limits = injected(world, number)
     folder = work / "hosts"
     folder.mkdir()
@@ -215,7 +211,6 @@ def meetings(samples: list[Sample]) -> tuple[int, int, int]:
 
 
 def nodes(pair: tuple[str, str]) -> set[str]:
-    """Returns the parts that a pair loads."""
     return {*pair, *(site for site, members in SITES.items() if pair[0] in members)}
 
 

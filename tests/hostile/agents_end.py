@@ -108,7 +108,6 @@ def linked(name: str, config: Path) -> Iterator[None]:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Ends a process and all below it."""
     if process.poll() is None:
         for each in psutil.Process(process.pid).children(recursive=True):
             each.kill()
@@ -161,7 +160,6 @@ def ended(way: str, work: str, name: str, keys: Path) -> float:
 
 
 def take_away(client: subprocess.Popen[bytes], way: str, name: str) -> None:
-    """Makes the client vanish."""
     if way == "link cut":
         ip("-n", f"{name}-s", "link", "set", "veth0", "down")
     elif way == "power cut":
@@ -174,7 +172,6 @@ def take_away(client: subprocess.Popen[bytes], way: str, name: str) -> None:
 
 
 def main() -> int:
-    """Runs all cases at once."""
     if os.geteuid() != 0 or not Path("/usr/sbin/sshd").exists():
         print("this trial needs root and openssh-server")
         return NO_TRIAL

@@ -98,8 +98,6 @@ class Row:
 
 @dataclass
 class World:
-    """Everything that a fault may lay hands on."""
-
     folder: Path
     moment: str
     stack: ExitStack

@@ -73,7 +73,6 @@ LONGEST_RATIO, LONGEST_SECONDS = 8, 180
 
 
 def lacks() -> list[str]:
-    """Returns what this machine lacks; none: the trial can be held."""
     missing = [] if os.geteuid() == 0 else ["root"]
     return missing + [each for each in PROGRAMS if shutil.which(each) is None]
 
@@ -142,7 +141,6 @@ def inside(number: str, moment: str, budget: str, folder: str, job: str) -> None
 
 
 def mark(ending: Seen) -> str:
-    """One letter for a cell."""
     if ending.not_here:
         return "-"
     return "X" if ending.faults else "c" if ending.cleaned else "+"

@@ -266,8 +266,6 @@ def write(chunk: bytes) -> None:
 
 @dataclass(frozen=True)
 class Result(Ended):
-    """End of a coordinator before one behaviour."""
-
     name: str = ""
     report: str = ""
     """Why its report cannot be used."""

@@ -239,7 +239,6 @@ def _signature(dialect: str, algorithm: str) -> tuple[Behaviour, ...]:
 
 
 def _sealed(dialect: str, cipher: str) -> tuple[Behaviour, ...]:
-    """Returns changes to the replies of an encrypted session."""
     kind, strange = f"{cipher}: ", "not of this session"
     again = first("payload", e.keep) + first("payload", e.instead, nth=4)
     return attacks(

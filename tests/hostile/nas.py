@@ -87,7 +87,6 @@ def draw(text: str, number: int, seed: int) -> list[Case]:
 
 
 def list_lacks() -> list[str]:
-    """Returns what this machine lacks for the trial."""
     needs = {"root": os.geteuid() == 0, "Samba": find_smbd() is not None}
     return [name for name, true in needs.items() if not true]
 

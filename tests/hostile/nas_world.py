@@ -106,7 +106,6 @@ class World:
         return folder
 
     def start(self, port: int = 0) -> None:
-        """Starts the case's Samba."""
         case = self.case
         parts = (case.lines.split(" | "), case.share_lines.split(" | "))
         options, lines = ([line.format(**self.fields) for line in part] for part in parts)
@@ -155,7 +154,6 @@ class World:
         self.fields["run"] = str(next(self.shared.glob(RUN_FOLDER), self.shared / "no-run"))
 
     def run(self) -> None:
-        """Runs the commands of the case."""
         for number, line in enumerate(self.case.words.split("\n")):
             words = [*line.split(), *OPTIONS[line.split()[0]].split()]
             words += ["--auth-file", "{auth}"] if self.case.login else []
@@ -216,7 +214,6 @@ def size(path: Path) -> int:
 
 
 def list_processes(home: Path) -> list[str]:
-    """Returns the names of processes that have this home."""
     names = []
     for each in psutil.process_iter():
         with suppress(psutil.Error, OSError):
@@ -297,7 +294,6 @@ def silent_peer(world: World) -> None:
 
 
 def serve_iperf3(world: World) -> None:
-    """Starts a real iperf3 server at {peer}."""
     with create_server(("127.0.0.1", 0)) as free:
         world.fields["peer"] = port = str(free.getsockname()[1])
     command = ["iperf3", "-s", "-B", "127.0.0.1", "-p", port]

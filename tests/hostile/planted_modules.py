@@ -58,8 +58,6 @@ _WORD = re.compile(r"[A-Za-z][\w.+-]{0,30}")
 
 @dataclass
 class Planted:
-    """The folders, and what lies in them."""
-
     root: Path
     modules: frozenset[str]
     programs: frozenset[str]

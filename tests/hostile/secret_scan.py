@@ -32,7 +32,6 @@ class Secret:
         return f"%47 &'\"${self.marked}<>"
 
     def forms(self) -> dict[str, bytes]:
-        """Name and bytes of each form."""
         digest, coded = compute_nthash(self.password), dict[str, bytes]()
         plain = {coding: self.marked.encode(coding) for coding in ("utf-8", "utf-16-le")}
         for name, text in {**plain, "NT hash": digest}.items():
@@ -58,7 +57,6 @@ def _inner_base64(plain: bytes, offset: int) -> bytes:
 
 
 def found_in(data: bytes, forms: dict[str, bytes]) -> list[str]:
-    """Names of the forms that the data holds."""
     return [name for name, form in forms.items() if form in data]
 
 
@@ -83,7 +81,6 @@ def is_users_file(path: str) -> bool:
 
 
 def in_file(path: Path, forms: Forms, most_bytes: int | None = None) -> set[str]:
-    """The forms that a file holds."""
     names: set[str] = set()
     rest = b""
     with path.open("rb") as file:

@@ -64,8 +64,6 @@ WAIT_SECONDS = 4.0
 
 @dataclass(frozen=True)
 class Case:
-    """One swap at one step."""
-
     swap: str
     step: str
     dialect: str = "3.1.1"
@@ -168,8 +166,6 @@ def cases() -> list[Case]:
 
 
 class Attempt:
-    """A run of a case, step by step."""
-
     def __init__(self, case: Case, place: Place, peer: Endpoint, server: int) -> None:
         """server: process id of smbd."""
         self.case, self.place, self.peer, self.server = case, place, peer, server
@@ -287,7 +283,6 @@ def attempt(case: Case, server: Samba, share: Path) -> tuple[bool, list[str], bo
 
 
 def tried(drawn: list[Case]) -> Iterator[tuple[Case, tuple[bool, list[str], bool]]]:
-    """Each case, and what came of it."""
     extra: Any = {"options": ["server min protocol = NT1"], "password": "correct-horse-47"}
     with ExitStack() as stack:
         name = stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp"))  # noqa: S108 - a disk

@@ -80,8 +80,6 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class Result:
-    """Facts of one behaviour's run."""
-
     name: str
     outcome: str
     """measured, refused, skipped, failed, lost."""
@@ -171,7 +169,6 @@ class Trial:
             thread.join(5)
 
     def try_one(self, number: int, behaviour: Behaviour, agent: Agent) -> Result:
-        """One behaviour against one copy."""
         server = self._servers[behaviour.server]
         folder = self._shared / f"run-{number}"
         folder.mkdir()

@@ -37,7 +37,6 @@ CANARIES = ("photos", "bottleneck-notes", "bottleneck-0123456789abcdef.old")
 
 
 def plant(places: Sequence[Path], files: int) -> None:
-    """Makes the files, spread over the places."""
     for number in range(files):
         place = places[number % len(places)]
         tree = place / CANARIES[number // len(places) % len(CANARIES)]

@@ -108,7 +108,6 @@ def below(of: int, without: frozenset[int] = frozenset()) -> dict[int, str]:
 
 
 def mounts(folder: Path) -> list[str]:
-    """Mount points below a folder."""
     points = (each.mountpoint for each in psutil.disk_partitions(all=True))
     return sorted(each for each in points if each.startswith(f"{folder}/"))
 

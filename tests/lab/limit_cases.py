@@ -25,7 +25,6 @@ class Case:
     ends: Ends
 
     def without_its_plant(self) -> tuple[Path, Ends]:
-        """Returns path and ends without what is planted to cap it."""
         if self.truth == "network":
             free = replace(self.path, bytes_per_second=None, queue_bytes=None, loss_ratio=0.0)
             return free, self.ends

@@ -58,8 +58,6 @@ WORKS_SECONDS = 0.01
 
 @dataclass(frozen=True)
 class Share:
-    """Address of the server and who may log in."""
-
     target: str
     user: str
     password: str = field(repr=False)

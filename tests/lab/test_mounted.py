@@ -40,7 +40,6 @@ WORLDS: dict[str, tuple[dict[str, str], set[str]]] = {
 
 
 def run_in_vm(tmp_path: Path, settings: dict[str, str]) -> tuple[str, list[dict[str, Any]]]:
-    """Returns what the job printed, and the copies of its report."""
     usual = {"MOUNT": "", "NETEM": "", "CRYPT": "", "ROOT": str(ROOT), "PYTHON": sys.executable}
     set_ = "".join(f"{name}='{value}'\n" for name, value in (usual | settings).items())
     job = tmp_path / "job.sh"

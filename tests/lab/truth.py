@@ -121,7 +121,6 @@ def worlds(file: Path) -> tuple[LabWorld, ...]:
 
 
 def parsed(text: str) -> tuple[LabWorld, ...]:
-    """Returns the worlds of the text of such a file."""
     parts = []
     text = text.replace("\n    ", " ")
     for line in filter(None, text.splitlines()):

@@ -46,7 +46,6 @@ class Judged:
 
 
 def blame(flow: Seen) -> str:
-    """Returns what the product tells of it."""
     sender, receiver = ([one for one in each if one.figures] for each in flow.both)
     return limits.who_limits(limits.of_sender(sender), limits.of_receiver(receiver))
 

@@ -57,7 +57,6 @@ class Bed:
 
     @property
     def python(self) -> Path:
-        """The Windows Python."""
         return self.folder / "python" / "python.exe"
 
     def environment(self, **options: str) -> dict[str, str]:

@@ -56,7 +56,6 @@ POSIX_SOCKET = ("AF_UNIX", "SO_REUSEPORT", "SCM_RIGHTS", "sendmsg", "MSG_DONTWAI
 
 
 def drop(module: object, names: tuple[str, ...]) -> None:
-    """Removes what the platform lacks."""
     for name in names:
         if hasattr(module, name):
             delattr(module, name)

@@ -50,7 +50,6 @@ def endings(commands, printed):
 
 
 def said(platform, commands=COMMANDS):
-    """Returns each command's exit code and output there."""
     done = stubbed(platform, "run", json.dumps(commands))
     assert done.returncode == 0, done.stderr
     return endings(commands, done.stdout)

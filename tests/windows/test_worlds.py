@@ -61,7 +61,6 @@ def by_ssh(windows, scene):
 
 @contextmanager
 def nobody(windows, scene):
-    """Without an agent."""
     yield (), {}
 
 
