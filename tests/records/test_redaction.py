@@ -50,7 +50,7 @@ def names_of(path):
 
 
 def meaning(diagnosis: Diagnosis):
-    """What a diagnosis says apart from its words."""
+    """Returns the figures and verdicts of a diagnosis, without its words."""
     return diagnosis.headline, [
         (
             (each.copy, each.dialect, each.initiator, each.bytes_per_second, each.next),
@@ -64,14 +64,14 @@ def meaning(diagnosis: Diagnosis):
 @pytest.mark.long
 @pytest.mark.parametrize("path", RECORDED, ids=names_of)
 def test_a_redacted_report_loads_and_means_the_same(path):
-    known = report.load(path)
-    shown = Redaction().report(known)
-    first, second = diagnose(known), diagnose(shown)
+    original = report.load(path)
+    hidden = Redaction().report(original)
+    first, second = diagnose(original), diagnose(hidden)
     assert meaning(first) == meaning(second)
     assert len(first.comparisons) == len(second.comparisons)
-    document = report.to_json(shown, second)
+    document = report.to_json(hidden, second)
     jsonschema.validate(document, report_schema.schema())
-    assert report.from_json(document) == shown
+    assert report.from_json(document) == hidden
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=names_of)
@@ -81,9 +81,9 @@ def test_what_is_redacted_twice_is_the_same(path):
 
 
 def test_two_runs_of_one_setup_have_the_same_tokens():
-    known = report.load(ROOT / "examples/server-disk-read.json")
-    later = dataclasses.replace(known, elapsed_seconds=1.0, entries=known.entries[:-1])
-    first, second = Redaction().report(known), Redaction().report(later)
+    example = report.load(ROOT / "examples/server-disk-read.json")
+    later = dataclasses.replace(example, elapsed_seconds=1.0, entries=example.entries[:-1])
+    first, second = Redaction().report(example), Redaction().report(later)
     assert first.target == second.target and first.entries[:-1] == second.entries
     assert first.target["share"] == "//address-1/share-1"
     assert (first.client.name, first.server.name) == ("client-host", "server-host")
@@ -102,18 +102,18 @@ PARSED = frozenset(("schema", "status", "initiator", "kind", "started", "stage",
 """Keys whose texts a reader of the report insists on."""
 
 
-def planted(value, kept, key="", above=""):
-    """The same with a canary in every text that is not a system's or a driver's own.
+def planted(value, unchanged_keys, key="", above=""):
+    """Returns the value with a canary in every text that is not a system's or a driver's own.
 
-    kept: keys whose texts stay as they are.
+    unchanged_keys: keys whose texts stay as they are.
     """
     if isinstance(value, dict):
         skipped = key in table.STAYING_TABLES
-        return {k: v if skipped else planted(v, kept, k, key) for k, v in value.items()}
+        return {k: v if skipped else planted(v, unchanged_keys, k, key) for k, v in value.items()}
     if isinstance(value, list):
-        return [planted(each, kept, key, above) for each in value]
-    named = key != "name" or above in (*table.NAMED_DISKS, *SIDES, "interface", "lower")
-    if not isinstance(value, str) or key in kept or not named:
+        return [planted(each, unchanged_keys, key, above) for each in value]
+    is_replaced = key != "name" or above in (*table.NAMED_DISKS, *SIDES, "interface", "lower")
+    if not isinstance(value, str) or key in unchanged_keys or not is_replaced:
         return value
     if key in table.PATHS:
         return f"/home/{CANARY}user/{CANARY}{value.strip('/')}"
@@ -126,10 +126,10 @@ def planted(value, kept, key="", above=""):
     return f"{value}{FOREIGN}" if key in SENTENCES else f"{CANARY}{value}"
 
 
-def with_canaries(path, kept=PARSED | table.STAY):
+def with_canaries(path, unchanged_keys=PARSED | table.STAY):
     document = json.loads(path.read_text())
     del document["diagnosis"]
-    document = planted(document, kept)
+    document = planted(document, unchanged_keys)
     document["tool"]["command"] = [
         *f"bottleneck diagnose --user {CANARY}user".split(),
         f"//{CANARY}host/{CANARY} share",
@@ -162,20 +162,20 @@ def with_canaries(path, kept=PARSED | table.STAY):
 def assert_no_canary(text):
     folded = text.lower()
     for canary in (CANARY, *ADDRESSES):
-        at = folded.find(canary)
-        assert at < 0, text[max(0, at - 200) : at + 100]
+        index = folded.find(canary)
+        assert index < 0, text[max(0, index - 200) : index + 100]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("path", RECORDED, ids=names_of)
 def test_no_canary_is_left_in_any_document(path):
-    known = report.from_json(with_canaries(path))
-    assert CANARY in text_of("json", known, diagnose(known))
-    shown = Redaction().report(known)
-    diagnosis = diagnose(shown)
+    original = report.from_json(with_canaries(path))
+    assert CANARY in text_of("json", original, diagnose(original))
+    hidden = Redaction().report(original)
+    diagnosis = diagnose(hidden)
     for kind in KINDS:
-        assert_no_canary(text_of(kind, shown, diagnosis))
-    assert_no_canary(json.dumps(redacted({**report.to_json(known, diagnose(known))})))
+        assert_no_canary(text_of(kind, hidden, diagnosis))
+    assert_no_canary(json.dumps(redacted({**report.to_json(original, diagnose(original))})))
 
 
 @pytest.mark.parametrize(
@@ -183,9 +183,9 @@ def test_no_canary_is_left_in_any_document(path):
 )
 def test_canaries_change_no_verdict(hint):
     (path,) = [each for each in RECORDED if each.stem in hint]
-    kept = PARSED | table.STAY | table.DEVICES | table.MOUNTS | {"name"}
-    known = report.from_json(with_canaries(path, kept))
-    assert meaning(diagnose(Redaction().report(known))) == meaning(diagnose(known))
+    unchanged_keys = PARSED | table.STAY | table.DEVICES | table.MOUNTS | {"name"}
+    original = report.from_json(with_canaries(path, unchanged_keys))
+    assert meaning(diagnose(Redaction().report(original))) == meaning(diagnose(original))
 
 
 # -- every key has been thought of -------------------------------------------------------------
@@ -204,12 +204,12 @@ def text_keys(value, key=""):
 
 
 def test_every_text_of_the_recorded_reports_is_classified():
-    found = set()
+    keys = set()
     for path in RECORDED:
         document = json.loads(path.read_text())
         del document["diagnosis"]
-        found.update(text_keys(document))
-    assert found - CLASSIFIED == set()
+        keys.update(text_keys(document))
+    assert keys - CLASSIFIED == set()
 
 
 def may_hold_text(kind):
@@ -219,18 +219,18 @@ def may_hold_text(kind):
 @pytest.mark.parametrize("record", [HostFacts, InterfaceFacts, FolderFacts, HostSetting])
 def test_every_text_of_a_host_is_classified(record):
     kinds = typing.get_type_hints(record)
-    found = {each.name for each in dataclasses.fields(record) if may_hold_text(kinds[each.name])}
+    keys = {each.name for each in dataclasses.fields(record) if may_hold_text(kinds[each.name])}
     keyed_by_text = {"pause", "offloads", "counts", "pcie"}
     plain = {"layers", "wifi"}
-    assert found - CLASSIFIED - keyed_by_text - plain == set()
+    assert keys - CLASSIFIED - keyed_by_text - plain == set()
 
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_every_text_of_a_setting_is_classified(stage):
     module = importlib.import_module(f"probes.stages.{stage.replace('-', '_')}")
     kinds = typing.get_type_hints(module.Setting)
-    found = {name for name, kind in kinds.items() if may_hold_text(kind)}
-    assert found - CLASSIFIED - {"seed"} == set()
+    keys = {name for name, kind in kinds.items() if may_hold_text(kind)}
+    assert keys - CLASSIFIED - {"seed"} == set()
 
 
 def schema_texts(schema, key=""):
@@ -245,8 +245,8 @@ def schema_texts(schema, key=""):
 
 
 def test_every_text_of_the_schema_is_classified():
-    found = set(schema_texts(report_schema.schema()))
-    assert found - CLASSIFIED - {"text_or_null"} == set()
+    keys = set(schema_texts(report_schema.schema()))
+    assert keys - CLASSIFIED - {"text_or_null"} == set()
 
 
 # -- names that are words, and words that are names --------------------------------------------
@@ -258,14 +258,14 @@ def redaction_of(**options):
     document["target"]["share"] = options.get("share", "//nas/media")
     document["hosts"]["client"]["name"] = options.get("client", "desk")
     document["hosts"]["server"]["name"] = options.get("server", "nas.example.lan")
-    found = Redaction()
-    found.arguments(["diagnose", "--user", options.get("user", "data")])
-    found.document(document)
-    return found
+    redaction = Redaction()
+    redaction.arguments(["diagnose", "--user", options.get("user", "data")])
+    redaction.document(document)
+    return redaction
 
 
 @pytest.mark.parametrize(
-    ("sentence", "shown"),
+    ("sentence", "expected"),
     [
         ("nas: the name cannot be resolved", "server-host: the name cannot be resolved"),
         ("NAS.example.lan refused the login of data", "server-host refused the login of user-1"),
@@ -287,44 +287,44 @@ def redaction_of(**options):
         ("in /etc/samba and /home/anna/x", "in /etc/samba and path-N"),
     ],
 )
-def test_names_are_replaced_as_whole_words(sentence, shown):
-    assert re.sub(r"(address|path)-\d+", r"\1-N", redaction_of().text(sentence)) == shown
+def test_names_are_replaced_as_whole_words(sentence, expected):
+    assert re.sub(r"(address|path)-\d+", r"\1-N", redaction_of().text(sentence)) == expected
 
 
 @pytest.mark.parametrize("name", ["disk", "read", "server", "client", "cached", "smb"])
 def test_a_name_that_is_a_word_of_the_schema_tears_no_sentence(name):
-    found = redaction_of(share=f"//{name}/{name}", server=name, user=name)
-    assert found.text("the server's disk reads cached files over smb to the client") == (
+    redaction = redaction_of(share=f"//{name}/{name}", server=name, user=name)
+    assert redaction.text("the server's disk reads cached files over smb to the client") == (
         "the server's disk reads cached files over smb to the client"
     )
-    assert found.text(f"//{name}/{name}: refused") == "//server-host/share-1: refused"
-    assert found.text(f"smb://{name}@{name}/{name}") == "smb://user-1@server-host/share-1"
-    assert found.text(f"the share '{name}' is gone") == "the share 'server-host' is gone"
+    assert redaction.text(f"//{name}/{name}: refused") == "//server-host/share-1: refused"
+    assert redaction.text(f"smb://{name}@{name}/{name}") == "smb://user-1@server-host/share-1"
+    assert redaction.text(f"the share '{name}' is gone") == "the share 'server-host' is gone"
 
 
 @pytest.mark.parametrize("name", ["disk", "read", "nas", "data", "copy", "pull.cached", "measured"])
 def test_structural_words_stay_whatever_the_names_are(name):
-    known = report.load(ROOT / "examples/server-disk-read.json")
-    named = dataclasses.replace(
-        known,
-        target={**known.target, "share": f"//{name}/{name}"},
-        client=dataclasses.replace(known.client, name=name),
+    example = report.load(ROOT / "examples/server-disk-read.json")
+    original = dataclasses.replace(
+        example,
+        target={**example.target, "share": f"//{name}/{name}"},
+        client=dataclasses.replace(example.client, name=name),
     )
-    shown = Redaction().report(named)
-    assert meaning(diagnose(shown)) == meaning(diagnose(known))
-    assert shown.target["share"].startswith("//client-host/")
-    stages = [(step.stage, step.setting.get("cache")) for step, _ in known.entries]
-    assert [(step.stage, step.setting.get("cache")) for step, _ in shown.entries] == stages
+    hidden = Redaction().report(original)
+    assert meaning(diagnose(hidden)) == meaning(diagnose(example))
+    assert hidden.target["share"].startswith("//client-host/")
+    stages = [(step.stage, step.setting.get("cache")) for step, _ in example.entries]
+    assert [(step.stage, step.setting.get("cache")) for step, _ in hidden.entries] == stages
 
 
 def test_the_command_keeps_its_options_and_loses_its_names():
-    found = Redaction().arguments(
+    words = Redaction().arguments(
         [
             *"bottleneck diagnose //nas:4455/media/films --user ann --yes".split(),
             *"--budget 60 --agent ssh://ann@nas --folder=/home/ann/x --quick".split(),
         ]
     )
-    assert found == [
+    assert words == [
         *"bottleneck diagnose //server-host:4455/share-1/path-1 --user user-1".split(),
         *"--yes --budget 60 --agent ssh://user-1@server-host --folder=path-2".split(),
         "--quick",
@@ -332,7 +332,7 @@ def test_the_command_keeps_its_options_and_loses_its_names():
 
 
 @pytest.mark.parametrize(
-    ("sentence", "shown"),
+    ("sentence", "expected"),
     [
         ("//nas/Media Files: login: denied", "//server-host/share-1: login: denied"),
         ("\\\\nas\\Media Files\\x", "\\\\server-host\\share-1\\path-N"),
@@ -347,36 +347,40 @@ def test_the_command_keeps_its_options_and_loses_its_names():
         ("zorkhost is gone; use --user NAME", "command-N is gone; use --user NAME"),
     ],
 )
-def test_names_of_several_words_and_what_was_typed_are_hidden(sentence, shown):
-    found = redaction_of(share="//nas/Media Files/Sub Dir", server="nas", user="user")
+def test_names_of_several_words_and_what_was_typed_are_hidden(sentence, expected):
+    redaction = redaction_of(share="//nas/Media Files/Sub Dir", server="nas", user="user")
     typed = ["--folder", "/srv/Geheim Ordner", "--file", "./secretdir"]
-    found.arguments(["diagnose", *typed, "--agent", "exec:docker exec -i zorkhost"])
-    text = re.sub(r"(path|command)-\d+", r"\1-N", found.text(sentence))
-    assert text == shown
+    redaction.arguments(["diagnose", *typed, "--agent", "exec:docker exec -i zorkhost"])
+    text = re.sub(r"(path|command)-\d+", r"\1-N", redaction.text(sentence))
+    assert text == expected
 
 
 def test_a_mount_option_names_nothing_that_a_sentence_could_hold():
     """Overlay's `uuid=on` is in every container."""
-    found = Redaction()
-    options = found._mount_options("rw,uuid=on,upperdir=/x/y,username=anna,addr=10.1.2.3,vers=3.1")
+    redaction = Redaction()
+    options = redaction._mount_options(
+        "rw,uuid=on,upperdir=/x/y,username=anna,addr=10.1.2.3,vers=3.1"
+    )
     assert options == "rw,uuid=on,upperdir=option-1,username=user-1,addr=address-1,vers=3.1"
-    assert found.text("on it goes, for anna") == "on it goes, for user-1"
+    assert redaction.text("on it goes, for anna") == "on it goes, for user-1"
 
 
 def test_what_only_the_login_and_a_configuration_tell_is_hidden_too():
-    found = Redaction()
-    found.options({"user": "CORP\\anna", "server_folder": "/srv/films", "budget": 20})
-    found.learn("domain", "acme")
-    found.learn("user", "root")
-    found.arguments(["diagnose", "--user", "backup", "--agent", "exec:sh -c 'bottleneck agent'"])
-    assert found.text("backup has no login; use bottleneck cleanup") == (
+    redaction = Redaction()
+    redaction.options({"user": "CORP\\anna", "server_folder": "/srv/films", "budget": 20})
+    redaction.learn("domain", "acme")
+    redaction.learn("user", "root")
+    redaction.arguments(
+        ["diagnose", "--user", "backup", "--agent", "exec:sh -c 'bottleneck agent'"]
+    )
+    assert redaction.text("backup has no login; use bottleneck cleanup") == (
         "user-2 has no login; use bottleneck cleanup"
     )
-    assert found.text("anna of corp and acme, /srv/films, run it as root") == (
+    assert redaction.text("anna of corp and acme, /srv/films, run it as root") == (
         "user-1 of domain-1 and domain-2, path-1, run it as root"
     )
 
 
 def test_a_serial_number_in_a_model_goes_and_the_model_stays():
-    found = Redaction()._model("Samsung SSD 870 EVO 1TB_S5Y1NJ0R123456K")
-    assert found == "Samsung SSD 870 EVO 1TB_serial-1"
+    model = Redaction()._model("Samsung SSD 870 EVO 1TB_S5Y1NJ0R123456K")
+    assert model == "Samsung SSD 870 EVO 1TB_serial-1"

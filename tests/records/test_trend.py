@@ -31,7 +31,7 @@ def trend(*rates: float, caps: tuple[str, ...] = (), copy: str = "pull.uncached"
 
 
 @pytest.mark.parametrize(
-    ("rates", "found"),
+    ("rates", "standings"),
     [
         ((100, 103, 98, 101, 70), {70: "lower"}),
         ((100, 103, 98, 101, 140), {140: "higher"}),
@@ -45,26 +45,26 @@ def trend(*rates: float, caps: tuple[str, ...] = (), copy: str = "pull.uncached"
     ids="below above one-of-three among-the-others a-tenth-or-less a-fifth-of-few too-few "
     "of-many-each-bad-night".split(),
 )
-def test_a_report_is_unusual_outside_of_what_the_others_show(rates, found):
-    assert {e.bytes_per_second / 1e6: e.standing for e in trend(*rates).unusual} == found
+def test_a_report_is_unusual_outside_of_what_the_others_show(rates, standings):
+    assert {e.bytes_per_second / 1e6: e.standing for e in trend(*rates).unusual} == standings
 
 
 def test_a_change_of_cap_is_found_past_runs_that_named_none() -> None:
-    found = cap_change(trend(100, 99, 98, 60, caps=(LINK, LINK, NONE, DISK)))
-    assert found is not None
-    assert (found[0].cap, found[1].cap) == (LINK, DISK)
+    change = cap_change(trend(100, 99, 98, 60, caps=(LINK, LINK, NONE, DISK)))
+    assert change is not None
+    assert (change[0].cap, change[1].cap) == (LINK, DISK)
     assert cap_change(trend(100, 99, caps=(LINK, NONE))) is None
 
 
 def test_reports_are_in_the_order_of_their_runs_and_of_the_path_of_the_last() -> None:
-    known = stored_reports.load(DATA / "report-v1-lab-with-agent.json")
-    first, last = (replace(known, started=f"2026-11-0{day}T00:00:00+00:00") for day in (1, 3))
+    report = stored_reports.load(DATA / "report-v1-lab-with-agent.json")
+    first, last = (replace(report, started=f"2026-11-0{day}T00:00:00+00:00") for day in (1, 3))
     other = replace(first, started="2026-11-02T00:00:00", target={"share": "//other/x"})
-    found = trends([last, other, first])
-    assert (found.reports, found.started, found.ended) == (2, first.started, last.started)
-    assert found.left_out == ("2026-11-02T00:00:00: share //other/x",)
-    assert {len(each.points) for each in found.copies} == {2}
-    assert all(each.unusual == () for each in found.copies)
+    summary = trends([last, other, first])
+    assert (summary.reports, summary.started, summary.ended) == (2, first.started, last.started)
+    assert summary.left_out == ("2026-11-02T00:00:00: share //other/x",)
+    assert {len(each.points) for each in summary.copies} == {2}
+    assert all(each.unusual == () for each in summary.copies)
 
 
 NIGHTS = [100 - 2 * night for night in range(12)]
@@ -88,7 +88,7 @@ NIGHTS = [100 - 2 * night for night in range(12)]
     ).split(","),
 )
 def test_a_rate_that_falls_from_report_to_report_is_told_as_one_change(rates, lost):
-    found = drift(trend(*rates).points)
-    assert (found and found.lost) == (lost and pytest.approx(lost, abs=0.03))
+    decline = drift(trend(*rates).points)
+    assert (decline and decline.lost) == (lost and pytest.approx(lost, abs=0.03))
     if lost == 0.22:
-        assert found is not None and found.words == "22% less since 2026-11-01"
+        assert decline is not None and decline.words == "22% less since 2026-11-01"
