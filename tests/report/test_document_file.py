@@ -27,13 +27,13 @@ class Planted:
 
     def __init__(self, folder: Path, writer: int) -> None:
         self.folder, self.writer = folder, writer
-        self.shared = self.made(folder / "shared", 0o1777)
-        self.private = self.made(folder / "private", 0o755)
+        self.shared = self.make_folder(folder / "shared", 0o1777)
+        self.private = self.make_folder(folder / "private", 0o755)
         self.victim = self.private / "victim.json"
         self.victim.write_text(EARLIER)
         os.chown(self.victim, writer, writer)
 
-    def made(self, path: Path, mode: int, owner: int | None = None) -> Path:
+    def make_folder(self, path: Path, mode: int, owner: int | None = None) -> Path:
         path.mkdir()
         path.chmod(mode)
         who = self.writer if owner is None else owner
@@ -65,24 +65,24 @@ class Planted:
         return self.linked(self.shared / "folder", self.private, ATTACKER) / "victim.json"
 
     def parent_link_in_a_strangers_folder(self) -> Path:
-        theirs = self.made(self.folder / "theirs", 0o755, ATTACKER)
+        theirs = self.make_folder(self.folder / "theirs", 0o755, ATTACKER)
         return self.linked(theirs / "folder", self.private, ATTACKER) / "victim.json"
 
     def strangers_folder(self) -> Path:
-        return self.made(self.folder / "theirs", 0o777, ATTACKER) / "r.json"
+        return self.make_folder(self.folder / "theirs", 0o777, ATTACKER) / "r.json"
 
     def folder_below_a_strangers(self) -> Path:
-        theirs = self.made(self.folder / "theirs", 0o755, ATTACKER)
-        return self.made(theirs / "mine", 0o755) / "r.json"
+        theirs = self.make_folder(self.folder / "theirs", 0o755, ATTACKER)
+        return self.make_folder(theirs / "mine", 0o755) / "r.json"
 
     def folder_of_a_group(self) -> Path:
-        group = self.made(self.folder / "group", 0o755)
+        group = self.make_folder(self.folder / "group", 0o755)
         os.chown(group, self.writer, ATTACKER)
         group.chmod(0o775)
         return group / "r.json"
 
     def folder_of_everybody(self) -> Path:
-        return self.made(self.folder / "open", 0o777) / "r.json"
+        return self.make_folder(self.folder / "open", 0o777) / "r.json"
 
     def pipe(self) -> Path:
         os.mkfifo(self.shared / "r.json")
@@ -113,7 +113,7 @@ OF_OTHERS = ("strangers_folder", "folder_of_a_group", "folder_of_everybody")
 
 @pytest.fixture(params=[0, NOBODY], ids=["root", "user"])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Planted]:
-    """Where everybody may look; whoever writes does so with nobody else's rights."""
+    """Yields a folder open to everybody; the writer has no other user's rights."""
     with TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         yield Planted(Path(folder), request.param)
@@ -139,10 +139,10 @@ def everything(folder: Path) -> dict[str, str]:
 @needs_root
 def test_what_is_planted_is_neither_followed_nor_replaced(world: Planted, kind: str) -> None:
     path = getattr(world, kind)()
-    before = everything(world.folder)
+    earlier = everything(world.folder)
     with rights_of(world.writer), pytest.raises(OSError, match="link|another user"):
         document_file.write(path, "a report")
-    assert everything(world.folder) == before
+    assert everything(world.folder) == earlier
 
 
 @pytest.mark.parametrize("kind", ["hard_link", "as_tmp_is", *OF_OTHERS])
@@ -175,7 +175,7 @@ def test_roots_own_folder_below_a_strangers_gets_nothing(world: Planted) -> None
 def test_a_folder_that_is_exchanged_meanwhile_gets_nothing(
     world: Planted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, sync = world.made(world.folder / "mine", 0o755), os.fsync
+    folder, sync = world.make_folder(world.folder / "mine", 0o755), os.fsync
 
     def exchange(fd: int) -> None:
         sync(fd)
@@ -193,15 +193,15 @@ def test_a_folder_that_is_exchanged_meanwhile_gets_nothing(
 def test_nothing_has_a_name_until_it_is_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sync, seen = os.fsync, []
+    sync, listings = os.fsync, []
 
     def looked(fd: int) -> None:
-        seen.append(list(tmp_path.iterdir()))
+        listings.append(list(tmp_path.iterdir()))
         sync(fd)
 
     monkeypatch.setattr(os, "fsync", looked)
     document_file.write(tmp_path / "report.json", "a report")
-    assert seen == [[]]
+    assert listings == [[]]
     assert [each.name for each in tmp_path.iterdir()] == ["report.json"]
 
 
@@ -231,9 +231,9 @@ def test_a_pipe_that_no_program_reads_is_not_waited_for(tmp_path: Path) -> None:
 
 @pytest.fixture
 def terminal() -> Iterator[tuple[int, str]]:
-    own, other = pty.openpty()
-    yield own, os.ttyname(other)
-    os.close(own)
+    controller, other = pty.openpty()
+    yield controller, os.ttyname(other)
+    os.close(controller)
     os.close(other)
 
 
@@ -258,9 +258,9 @@ def test_null_a_terminal_and_what_is_open_already_take_one(
 
 def test_nothing_stays_open_and_a_ring_of_links_ends(tmp_path: Path) -> None:
     (tmp_path / "ring").symlink_to("ring")
-    before = len(os.listdir("/proc/self/fd"))
+    open_files = len(os.listdir("/proc/self/fd"))
     for path in ("ring", "ring/x", "none/x", "", "x\0y"):
         with pytest.raises((OSError, ValueError)):
             document_file.write(tmp_path / path if path else path, "a report")
     assert document_file.check(tmp_path / "b") == (str(tmp_path / "b"), None)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) == open_files

@@ -70,7 +70,7 @@ def test_the_diagnosis_in_a_file_is_never_believed(document):
 
 
 def usage(**changes) -> Usage:
-    told = {
+    values = {
         "wall_seconds": 2.0,
         "core_busy_ratios": (0.5,),
         "busiest_core_ratio": 0.5,
@@ -80,8 +80,8 @@ def usage(**changes) -> Usage:
         "busiest_process_ratio": 0.2,
         "other_cpu_seconds": 0.0,
     }
-    told.update(dict.fromkeys(set(Usage.__dataclass_fields__) - set(told)))
-    return Usage(**{**told, **changes})
+    values.update(dict.fromkeys(set(Usage.__dataclass_fields__) - set(values)))
+    return Usage(**{**values, **changes})
 
 
 def small(outcome, initiator="client") -> Report:
@@ -106,9 +106,9 @@ def test_rates_are_those_of_the_runs_and_the_samples_the_median_runs():
 
 def test_usage_is_told_by_side_whoever_ran_it():
     outcome = Measured(RUNS, usage(copy_cpu_seconds=1.5), None)
-    told = written(small(outcome, "server"))["usage"]
-    assert told["client"] is None
-    assert told["server"]["copy_cpu_seconds"] == 1.5
+    usages = written(small(outcome, "server"))["usage"]
+    assert usages["client"] is None
+    assert usages["server"]["copy_cpu_seconds"] == 1.5
     assert loads_small(outcome, "server") == outcome
 
 
@@ -213,10 +213,10 @@ CHANGES = [
 @pytest.mark.parametrize(("where", "value"), CHANGES, ids=lambda each: str(each)[:40])
 def test_what_is_no_report_is_refused_in_one_line(document, where, value):
     *path, last = where.split(".")
-    at = document
+    parent = document
     for key in path:
-        at = at[int(key) if key.isdigit() else key]
-    at[int(last) if last.isdigit() else last] = value
+        parent = parent[int(key) if key.isdigit() else key]
+    parent[int(last) if last.isdigit() else last] = value
     with pytest.raises(ReportError) as refused:
         loads(document)
     assert "\n" not in str(refused.value)
@@ -320,10 +320,10 @@ def words(report: Report) -> str:
 def test_a_stored_report_gives_the_same_words(name):
     """Real runs of version 0.1.0; `UPDATE_GOLDEN=1` writes the words anew."""
     path = DATA / f"report-v1-{name}.words.txt"
-    told = words(reports.load(stored(name)))
+    text = words(reports.load(stored(name)))
     if os.environ.get("UPDATE_GOLDEN"):
-        path.write_text(told, encoding="utf-8")
-    assert told == path.read_text(encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
 
 
 # -- endings -----------------------------------------------------------------------------------
@@ -340,7 +340,8 @@ ENDINGS = {
     "failed": lambda report: replace(report, entries=((STEP, Failed("reset by peer")),)),
     "no copies": lambda report: replace(report, entries=report.entries[:3]),
     "no agent": lambda report: replace(
-        report, entries=tuple((step, _alone(outcome)) for step, outcome in report.entries)
+        report,
+        entries=tuple((step, _without_responder(outcome)) for step, outcome in report.entries),
     ),
 }
 
@@ -357,7 +358,7 @@ def test_every_ending_obeys_the_schema_and_comes_back_equal(with_agent, status, 
     assert reports.loads(reports.dumps(report, diagnosis).encode()) == report
 
 
-def _alone(outcome):
+def _without_responder(outcome):
     return replace(outcome, responder=None) if isinstance(outcome, Measured) else outcome
 
 
@@ -369,11 +370,11 @@ def test_what_is_no_regular_file_is_refused_and_left_closed(tmp_path):
     os.mkfifo(fifo)
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(fifo)
-    before = len(os.listdir("/proc/self/fd"))
+    open_files = len(os.listdir("/proc/self/fd"))
     for name in ("fifo", "folder", "link"):
         refusal(reports.load, tmp_path / name)
     refusal(reports.load, "/dev/zero")
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) == open_files
 
 
 @pytest.mark.parametrize("beyond_bytes", [1, 1 << 40])

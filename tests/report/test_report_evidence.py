@@ -1,4 +1,4 @@
-"""What the stages tell may be forged, however deep it lies; it breaks nobody.
+"""Stages' details may be forged, however deep; nothing breaks.
 
 The agent at the other end tells who limited, points, cells, tables and sockets: a liar's are no
 evidence, and no word of theirs acts on a terminal.
@@ -69,17 +69,17 @@ FIGURES = {
 COUNTED = {"client": {"enp3s0 rx_pause": 5, "enp3s0 rx_missed_errors": 7, "enp3s0 rx_crc": 3}}
 
 
-def told(entry):
+def with_evidence(entry):
     """A step with all the evidence that there may be."""
     step, outcome = entry
     if not isinstance(outcome, Measured):
         return entry
-    more = {"interface_counts": COUNTED}
+    evidence = {"interface_counts": COUNTED}
     if step.stage == "tcp":
-        more |= {"limits": FIGURES, "sender": {"granted_bytes": 87_380, "cpu_seconds": 0.5}}
+        evidence |= {"limits": FIGURES, "sender": {"granted_bytes": 87_380, "cpu_seconds": 0.5}}
     if step.stage in ("smb-copy", "native-copy") and step.setting.get("end") != "memory":
-        more |= {"sockets": FIGURES}
-    return step, replace(outcome, details={**outcome.details, **more})
+        evidence |= {"sockets": FIGURES}
+    return step, replace(outcome, details={**outcome.details, **evidence})
 
 
 WHOLE = reports.load(STORED)
@@ -95,7 +95,9 @@ def telling(entry):
     return step.stage in NETWORK or kind in ("pull", *copies)
 
 
-REPORT = replace(WHOLE, entries=tuple(told(each) for each in WHOLE.entries if telling(each)))
+REPORT = replace(
+    WHOLE, entries=tuple(with_evidence(each) for each in WHOLE.entries if telling(each))
+)
 
 
 def keys_in(value):
@@ -129,8 +131,8 @@ def judged(report):
     return diagnosis, json.dumps(to_plain(diagnosis), allow_nan=False)
 
 
-def shown(report):
-    """The same, held to the schema and printed: what a user would see of it."""
+def printed_diagnosis(report):
+    """Returns the diagnosis of a report that was checked against the schema and printed."""
     diagnosis, text = judged(report)
     VALIDATOR.validate(json.loads(text))
     file = io.StringIO()
@@ -141,9 +143,9 @@ def shown(report):
 
 def with_forged(key, lie):
     """The report with whatever has that key replaced."""
-    found = with_details(lambda _, details: forged(details, key, lie))
-    entries = tuple((replace(s, setting=forged(s.setting, key, lie)), o) for s, o in found.entries)
-    return replace(found, entries=entries, target=forged(found.target, key, lie))
+    report = with_details(lambda _, details: forged(details, key, lie))
+    entries = tuple((replace(s, setting=forged(s.setting, key, lie)), o) for s, o in report.entries)
+    return replace(report, entries=entries, target=forged(report.target, key, lie))
 
 
 def with_details(change):
@@ -163,7 +165,7 @@ def test_every_stage_of_the_network_and_its_evidence_is_forged_here():
     assert {"points", "table", "nagle", "percentiles", "limits", "sockets", "cells"} <= set(KEYS)
     assert set(FIGURES) <= set(KEYS)
     assert {"rtt_seconds", "in_flight_bytes", "seconds_per_file", "options"} <= set(KEYS)
-    assert shown(REPORT).copies
+    assert printed_diagnosis(REPORT).copies
 
 
 @pytest.mark.long
@@ -172,18 +174,18 @@ def test_a_forged_figure_breaks_nothing(key):
     for lie in LIES:
         judged(with_forged(key, lie))
     for lie in SHOWN:
-        shown(with_forged(key, lie))
+        printed_diagnosis(with_forged(key, lie))
 
 
 @pytest.mark.parametrize("lie", [{}, {"limits": 5}, {"limits": []}, {"cells": {}}, {"points": "x"}])
 def test_details_that_tell_nothing_break_nothing(lie):
-    shown(with_details(lambda *_: lie))
+    printed_diagnosis(with_details(lambda *_: lie))
 
 
 @pytest.mark.parametrize("stage", sorted({step.stage for step, _ in MEASURED}))
 def test_details_of_another_stage_break_nothing(stage):
     (other, *_) = [outcome.details for step, outcome in MEASURED if step.stage == stage]
-    shown(with_details(lambda *_: other))
+    printed_diagnosis(with_details(lambda *_: other))
 
 
 def test_all_figures_at_their_largest_at_once_break_nothing():
@@ -194,4 +196,4 @@ def test_all_figures_at_their_largest_at_once_break_nothing():
             return [largest(each) for each in value]
         return 2**62 if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
-    shown(with_details(lambda _, details: largest(details)))
+    printed_diagnosis(with_details(lambda _, details: largest(details)))
