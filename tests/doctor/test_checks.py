@@ -1,4 +1,4 @@
-"""What was seen becomes one check each; whatever is missing names its remedy and its stages."""
+"""Each observation becomes one check; what is missing names its remedy and its stages."""
 
 from dataclasses import replace
 
@@ -46,9 +46,9 @@ def checks(**changes):
 
 
 def bad(**changes):
-    found = [each for each in checks(**changes) if each.state != OK]
-    assert all(each.sentence and each.state in STATES for each in found)
-    return found
+    problems = [each for each in checks(**changes) if each.state != OK]
+    assert all(each.sentence and each.state in STATES for each in problems)
+    return problems
 
 
 def test_where_all_is_there_every_check_is_ok():
@@ -119,7 +119,7 @@ SEEN_OTHERWISE = {
 }
 
 
-def kept(golden, name, **changes):
+def golden_problems(golden, name, **changes):
     """The checks that are not ok, a line each."""
     golden(f"# {name}")
     for each in bad(**changes):
@@ -133,13 +133,13 @@ def kept(golden, name, **changes):
 @pytest.mark.parametrize("side", ["client", "server"])
 def test_what_one_host_lacks_is_told_with_its_remedy(golden, side):
     for name, without in HOST.items():
-        kept(golden, name, **{side: replace(READY, **without)})
+        golden_problems(golden, name, **{side: replace(READY, **without)})
 
 
 def test_what_is_otherwise_is_told_with_its_remedy(golden):
-    """Of a firewall its way; SMB1 is missing only where it is offered."""
+    """A firewall has its direction; SMB1 is missing only where it is offered."""
     for name, changes in SEEN_OTHERWISE.items():
-        kept(golden, name, **changes)
+        golden_problems(golden, name, **changes)
 
 
 def test_without_a_target_this_host_alone_is_judged():
@@ -165,14 +165,15 @@ def test_the_command_is_that_of_the_distribution(families, command):
     assert install("ssh", families) == command
 
 
-@pytest.mark.parametrize("known, word", [(0, "no facts"), (7, "7 facts")])
-def test_the_systems_own_smb_client_is_told_as_untested(known, word):
-    (told,) = [e for e in checks(client=replace(READY, smb_client=known)) if "SMB c" in e.name]
-    assert word in told.sentence and "untested" in told.sentence
-    assert (told.state == OK) == (known > 0)
+@pytest.mark.parametrize("fact_count, word", [(0, "no facts"), (7, "7 facts")])
+def test_the_systems_own_smb_client_is_told_as_untested(fact_count, word):
+    ready = replace(READY, smb_client=fact_count)
+    (check,) = [each for each in checks(client=ready) if "SMB c" in each.name]
+    assert word in check.sentence and "untested" in check.sentence
+    assert (check.state == OK) == (fact_count > 0)
 
 
 def test_where_the_agents_files_are_is_told_where_it_may_not_write_to_the_share():
     place = Place("/srv", "", "ext4", usable_bytes=9 << 30, beside="/var/tmp")
-    (told,) = [e for e in checks(server=replace(READY, place=place)) if e.name == "folder"][1:]
-    assert told.state == OK and "/var/tmp" in told.sentence
+    (check,) = [e for e in checks(server=replace(READY, place=place)) if e.name == "folder"][1:]
+    assert check.state == OK and "/var/tmp" in check.sentence

@@ -1,4 +1,4 @@
-"""What nobody told the end of is neither told as removed nor as left."""
+"""A removal without an answer counts neither as removed nor as left."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Breaking:
     hold = ask
 
 
-def shown(cleaned: list[Cleaned]) -> list[str]:
+def lines_of(cleaned: list[Cleaned]) -> list[str]:
     written = io.StringIO()
     print_cleaned(cleaned, Console(file=written, width=300))
     return written.getvalue().splitlines()
@@ -44,22 +44,22 @@ def shown(cleaned: list[Cleaned]) -> list[str]:
 def test_after_an_error_nobody_knows_what_is_gone(error: Exception) -> None:
     host: Any = Breaking(error)
     cleanup = Cleanup((), 0.0, parse("//nas/media"), reached={"client": host})
-    left = Leftover(NAME, "run", "", 1, 100, 9e4)
-    chosen = [Found(where, left, NAME) for where in ("client", "share")]
-    cleaned = cleanup.remove(chosen)
+    leftover = Leftover(NAME, "run", "", 1, 100, 9e4)
+    matches = [Found(where, leftover, NAME) for where in ("client", "share")]
+    cleaned = cleanup.remove(matches)
     assert len(cleaned) == 2
     assert all(UNANSWERED in each.why and str(error) in each.why for each in cleaned)
-    for line in shown(cleaned):
+    for line in lines_of(cleaned):
         assert line.startswith("unknown")
 
 
 def test_what_is_known_is_removed_or_left() -> None:
-    found = Found("client", Leftover(NAME, "run", "", 1, 100, 9e4), NAME)
-    removed, left = shown(
-        [Cleaned(REMOVED, found), Cleaned(LEFT, found, "another client has it open")]
+    match = Found("client", Leftover(NAME, "run", "", 1, 100, 9e4), NAME)
+    removed, remaining = lines_of(
+        [Cleaned(REMOVED, match), Cleaned(LEFT, match, "another client has it open")]
     )
     assert removed.startswith("removed")
-    assert left.startswith("left") and left.endswith("another client has it open")
+    assert remaining.startswith("left") and remaining.endswith("another client has it open")
 
 
 NOTES = {
@@ -97,10 +97,10 @@ def test_what_was_found_on_the_share_is_not_told_of_as_left_here_too(
         "why_left": f"it is on a share: {THERE} //n:445/media",
     }
     mounted = {"path": f"/mnt/{NAME}", "why_left": f"on another host: {THERE} //192.0.2.1/media"}
-    own = {"path": f"/tmp/{NAME}", "why_left": "a run uses it"}
-    host: Any = SimpleNamespace(ask=lambda *_, **__: [noted, mounted, own])
+    local = {"path": f"/tmp/{NAME}", "why_left": "a run uses it"}
+    host: Any = SimpleNamespace(ask=lambda *_, **__: [noted, mounted, local])
     cleanup = Cleanup((), 0.0, parse("//nas/media"), reached={"client": host})
     there = [Found("share", Leftover(name, ""), f"//nas/media/{name}") for name in on_it]
     monkeypatch.setattr(cleanup, "_on_share", lambda *_: (there, []))
-    here = [each["path"] for each in ([own] if on_it else [noted, mounted, own])]
+    here = [each["path"] for each in ([local] if on_it else [noted, mounted, local])]
     assert [each.name for each in cleanup.look()] == [*here, *(each.name for each in there)]
