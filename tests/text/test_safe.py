@@ -9,7 +9,7 @@ from bottleneck.text.safe import safe
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "escaped"),
     [
         ("nas-2 (media) ä 日本", "nas-2 (media) ä 日本"),
         ("\x1b[31mred", "\\x1b[31mred"),
@@ -29,8 +29,8 @@ from bottleneck.text.safe import safe
         (7, "7"),
     ],
 )
-def test_what_moves_hides_or_reorders_is_escaped(text, shown):
-    assert safe(text) == shown
+def test_what_moves_hides_or_reorders_is_escaped(text, escaped):
+    assert safe(text) == escaped
 
 
 @pytest.mark.long

@@ -9,7 +9,7 @@ from bottleneck.text.units import parse_rate, parse_seconds, parse_size
 
 
 @pytest.mark.parametrize(
-    ("write", "told"),
+    ("write", "examples"),
     [
         (units.rate_text, "23600000=23.6 MB/s 25e6=25.0 MB/s 117.69e6=118 MB/s 1.17e9=1.17 GB/s"),
         (units.rate_text, "999.6e6=1.00 GB/s 999.4e6=999 MB/s 250e3=250 kB/s 4200=4.20 kB/s"),
@@ -27,17 +27,17 @@ from bottleneck.text.units import parse_rate, parse_seconds, parse_size
         (units.cost_text, "1.9e-9=1.9 s/GB 0=0 s/GB"),
     ],
 )
-def test_a_quantity_has_three_digits_and_its_unit(write, told):
-    pairs = [each.partition("=") for each in pairs_of(told)]
+def test_a_quantity_has_three_digits_and_its_unit(write, examples):
+    pairs = [each.partition("=") for each in pairs_of(examples)]
     assert [write(float(value)) for value, _, _ in pairs] == [text for _, _, text in pairs]
 
 
-def pairs_of(told):
+def pairs_of(text):
     """`1=1 B 2=2 B` at the blanks before a figure with its sign."""
-    words, found = told.split(" "), []
+    words, pairs = text.split(" "), []
     for word in words:
-        found = [*found, word] if "=" in word else [*found[:-1], f"{found[-1]} {word}"]
-    return found
+        pairs = [*pairs, word] if "=" in word else [*pairs[:-1], f"{pairs[-1]} {word}"]
+    return pairs
 
 
 def test_a_range_has_one_unit_and_one_figure_where_both_read_the_same():
@@ -123,7 +123,7 @@ def test_what_reads_two_ways_is_refused_with_both_at_its_own_size(parse, text, w
 
 
 @pytest.mark.parametrize(
-    ("parse", "least", "most", "beyond"),
+    ("parse", "low", "high", "beyond"),
     [
         (
             parse_seconds,
@@ -136,9 +136,9 @@ def test_what_reads_two_ways_is_refused_with_both_at_its_own_size(parse, text, w
     ],
 )
 def test_what_is_read_is_from_the_least_to_the_most_that_can_be_computed_with(
-    parse, least, most, beyond
+    parse, low, high, beyond
 ):
-    assert 0 < parse(least) < parse(most)
+    assert 0 < parse(low) < parse(high)
     for text in beyond:
         with pytest.raises(units.UnitError):
             parse(text)
@@ -181,9 +181,9 @@ def test_in_each_style_a_rate_survives_being_shown_and_read(style, rate):
     with units.shown_as(style):
         for write, exact in ((units.rate_text, 0.005), (units.fine_rate_text, 0.0006)):
             assert parse_rate(write(rate)) == pytest.approx(rate, rel=exact)
-        shown = units.megabytes_text(rate).replace(",", "")
+        figure = units.megabytes_text(rate).replace(",", "")
         if rate > 1e5:
-            read = parse_rate(f"{shown} {units.megabytes_unit()}")
+            read = parse_rate(f"{figure} {units.megabytes_unit()}")
             assert read == pytest.approx(rate, rel=0.005)
 
 
@@ -206,17 +206,17 @@ def test_bits_stand_beside_a_network_once():
 
 
 def test_a_style_ends_with_its_block_and_holds_in_its_own_thread_alone():
-    seen = []
+    other_units = []
     with units.shown_as("iec"):
         with units.shown_as("bits"):
             assert units.megabytes_unit() == "Mbit/s"
-            other = threading.Thread(target=lambda: seen.append(units.megabytes_unit()))
+            other = threading.Thread(target=lambda: other_units.append(units.megabytes_unit()))
             other.start()
             other.join()
         with pytest.raises(ValueError, match="broke"), units.shown_as("bits"):
             raise ValueError("broke")
         assert units.megabytes_unit() == "MiB/s"
-    assert units.megabytes_unit() == "MB/s" and seen == ["MB/s"]
+    assert units.megabytes_unit() == "MB/s" and other_units == ["MB/s"]
 
 
 @pytest.mark.parametrize(
