@@ -20,10 +20,10 @@ WORDS = {
 }
 
 
-@pytest.mark.parametrize(("text", "told"), WORDS.items())
-def test_a_copy_in_words(text, told):
+@pytest.mark.parametrize(("text", "expected"), WORDS.items())
+def test_a_copy_in_words(text, expected):
     copy = copy_of(text)
-    assert (copy.copy, copy.rate, copy.dialect, copy.tool) == told
+    assert (copy.copy, copy.rate, copy.dialect, copy.tool) == expected
     assert copy_of(f"{text} 10GB").size == 10**10
 
 

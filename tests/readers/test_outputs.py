@@ -1,4 +1,4 @@
-"""What each tool's recorded output tells, and what is said of one that tells nothing.
+"""Each tool's recorded output has figures or an error that says why not.
 
 Recorded with the tools of Debian 12; ping of macOS and Windows, robocopy and diskspd are as
 published.
@@ -18,7 +18,7 @@ from bottleneck.report.report import ReportError
 OUTPUTS = sorted((Path(__file__).parents[1] / "data" / "readers").iterdir())
 
 
-def shown(figure):
+def text_of(figure):
     fields = vars(figure).items() if not isinstance(figure, str) else ()
     return " ".join(f"{name}={each}" for name, each in fields if each not in (None, ())) or figure
 
@@ -31,7 +31,7 @@ def test_an_output_tells(file, golden):
         golden(f"{side}:")
         try:
             for each in registry.figures(Output(text, side)):
-                golden(f"  {shown(each)}")
+                golden(f"  {text_of(each)}")
         except ReportError as error:
             golden(f"  {type(error).__name__}: {error}")
 
