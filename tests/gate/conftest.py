@@ -22,7 +22,7 @@ def name_of(step):
 
 
 def scaled(outcome, factors):
-    """As many runs as factors, each the first one times its factor."""
+    """Returns the outcome with one run per factor, each the first run times its factor."""
     first = outcome.runs[0]
     last = first[-1]
     runs = tuple(
@@ -45,17 +45,17 @@ def recorded():
 
 @pytest.fixture
 def as_if(recorded):
-    """The same with three quiet runs of each step; rates={metric: factors} for some of them.
+    """Returns a report with three quiet runs per step; rates={metric: factors} for some of them.
 
-    gone: metrics that were skipped.
+    skipped: metrics that were skipped.
     """
 
-    def made(rates=None, gone=(), usual=(1.0, 0.99, 1.01), **fields):
+    def varied(rates=None, skipped=(), usual=(1.0, 0.99, 1.01), **fields):
         rates = rates or {}
         entries = []
         for step, outcome in recorded.entries:
             name = name_of(step)
-            if name in gone:
+            if name in skipped:
                 entries.append((step, Skipped("the dog ate it")))
             elif isinstance(outcome, Measured) and outcome.runs[0][-1].moved_bytes:
                 entries.append((step, scaled(outcome, rates.get(name, usual))))
@@ -63,57 +63,57 @@ def as_if(recorded):
                 entries.append((step, outcome))
         return replace(recorded, entries=tuple(entries), **fields)
 
-    return made
+    return varied
 
 
 @pytest.fixture
 def changed():
     """A report whose steps of some setting have another one, or whose outcomes are other ones."""
 
-    def made(known, outcome=lambda made: made, setting=None, **of):
+    def changed_report(report, outcome=lambda measured: measured, setting=None, **of):
         entries = tuple(
-            (replace(step, setting={**step.setting, **(setting or {})}), outcome(made))
+            (replace(step, setting={**step.setting, **(setting or {})}), outcome(measured))
             if of.items() <= step.setting.items()
-            else (step, made)
-            for step, made in known.entries
+            else (step, measured)
+            for step, measured in report.entries
         )
-        return replace(known, entries=entries)
+        return replace(report, entries=entries)
 
-    return made
+    return changed_report
 
 
 @pytest.fixture
 def judged():
     """Judges a report, with what it means."""
 
-    def made(known, *expectations, baseline=None, baselines=(), **more):
+    def judgement_of(report, *expectations, baseline=None, baselines=(), **options):
         # Another run, be it the same to the last figure: a report is not its own baseline.
         one = baseline and replace(baseline, elapsed_seconds=baseline.elapsed_seconds + 1)
-        before = baselines if one is None else (one,)
-        return judge(known, diagnose(known), expectations, before, **more)
+        earlier = baselines if one is None else (one,)
+        return judge(report, diagnose(report), expectations, earlier, **options)
 
-    return made
+    return judgement_of
 
 
 @pytest.fixture
 def says(judged, golden):
     """Keeps what is judged of a report: the state with its sentence, and a line an expectation."""
 
-    def kept(known, *expectations, **more):
-        found = judged(known, *expectations, **more)
-        golden(f"{found.state}: {found.sentence}")
-        for each in found.judged:
+    def store(report, *expectations, **options):
+        judgement = judged(report, *expectations, **options)
+        golden(f"{judgement.state}: {judgement.sentence}")
+        for each in judgement.judged:
             golden(f"  {json.dumps(asdict(each), allow_nan=False)}")
 
-    return kept
+    return store
 
 
 @pytest.fixture
 def line():
     """The only line of a judgement about a metric."""
 
-    def found(judgement, metric):
+    def only_line(judgement, metric):
         (each,) = [each for each in judgement.judged if each.metric == metric]
         return each
 
-    return found
+    return only_line

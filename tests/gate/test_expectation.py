@@ -29,26 +29,26 @@ from bottleneck.gate.metrics import ExpectationError
     ],
 )
 def test_a_limit_alarms_where_it_says(text, alarm, quiet, nagios):
-    found = limit(text, "warning")
-    assert found.alarms(alarm) and not found.alarms(quiet)
-    assert found.range == nagios
+    expected = limit(text, "warning")
+    assert expected.alarms(alarm) and not expected.alarms(quiet)
+    assert expected.range == nagios
 
 
 def test_the_words_tell_what_holds_and_what_broke():
-    found = limit("pull.uncached < 80MB/s", "critical")
-    assert (found.words, found.broken) == (">= 80MB/s", "below 80MB/s")
-    found = limit("pull.uncached=80MB/s:", "critical")
-    assert (found.words, found.broken) == ("in 80MB/s:", "not in 80MB/s:")
+    expected = limit("pull.uncached < 80MB/s", "critical")
+    assert (expected.words, expected.broken) == (">= 80MB/s", "below 80MB/s")
+    expected = limit("pull.uncached=80MB/s:", "critical")
+    assert (expected.words, expected.broken) == ("in 80MB/s:", "not in 80MB/s:")
 
 
 @pytest.mark.parametrize("text", ["pull.uncached=80MB/s:", "path.rtt=~:5ms", "cpu.server=@0.9:1"])
 def test_a_range_means_what_nagiosplugin_says(text):
     from nagiosplugin import Range
 
-    found = limit(text, "warning")
-    told = Range(found.range)
+    expected = limit(text, "warning")
+    reference = Range(expected.range)
     for value in (0.0, 0.001, 0.005, 0.0051, 0.9, 0.95, 1.0, 2.0, 79e6, 80e6, 1e12):
-        assert found.alarms(value) is not told.match(value), value
+        assert expected.alarms(value) is not reference.match(value), value
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_infinity_is_no_figure_of_a_report_s_range():
 
 def test_a_cap_is_a_component_with_or_without_side_and_cause():
     assert cap("network") == expectation.Cap("network", "network", None, None)
-    found = cap("push.cached = disk/server/write")
-    assert (found.copy, found.side, found.cause) == ("push.cached", "server", "write")
+    expected = cap("push.cached = disk/server/write")
+    assert (expected.copy, expected.side, expected.cause) == ("push.cached", "server", "write")
 
 
 @pytest.mark.parametrize(
@@ -122,5 +122,5 @@ def test_ages_and_shares():
     for text in ("100%", "1", "-1%", "ten", "nan"):
         with pytest.raises(ExpectationError):
             expectation.share(text)
-    told = [expectation.age_text(each) for each in (40, 720, 93600, 432000)]
-    assert told == ["40 s", "12 min", "26 h", "5 days"]
+    ages = [expectation.age_text(each) for each in (40, 720, 93600, 432000)]
+    assert ages == ["40 s", "12 min", "26 h", "5 days"]

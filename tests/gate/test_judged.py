@@ -9,17 +9,17 @@ from bottleneck.gate.judging import nothing_to_judge
 
 
 def test_the_text_is_the_sentence_and_a_line_for_each_expectation(judged, recorded):
-    asked = [limit(f"{m} < 80MB/s", "warning") for m in ("pull.uncached", "pull.cached")]
-    found = judged(recorded, *asked)
-    lines = text(found).splitlines()
-    assert lines[0] == f"BOTTLENECK WARNING - {found.sentence}"
+    limits = [limit(f"{m} < 80MB/s", "warning") for m in ("pull.uncached", "pull.cached")]
+    judgement = judged(recorded, *limits)
+    lines = text(judgement).splitlines()
+    assert lines[0] == f"BOTTLENECK WARNING - {judgement.sentence}"
     assert [line.split()[0] for line in lines[1:]] == ["WARNING", "OK"]
     assert "pull.uncached >= 80MB/s: " in lines[1]
 
 
 def test_json_tells_what_was_found_and_nothing_that_was_not(judged, recorded):
-    asked = (limit("pull.uncached < 80MB/s", "warning"), limit("latency > 5ms", "critical"))
-    document = json.loads(to_json(judged(recorded, *asked, age_seconds=60.0)))
+    limits = (limit("pull.uncached < 80MB/s", "warning"), limit("latency > 5ms", "critical"))
+    document = json.loads(to_json(judged(recorded, *limits, age_seconds=60.0)))
     assert document["schema"] == "copy-bottleneck/check/1"
     assert (document["state"], document["exit_code"]) == ("unknown", 3)
     first, second = document["judged"]
@@ -37,13 +37,13 @@ def test_nothing_to_judge_is_a_document_too():
 
 
 def test_foreign_names_move_no_cursor_and_begin_no_line(judged, as_if):
-    known = as_if()
+    report = as_if()
     hostile = "\x1b[31m\n\u202e|evil"
-    found = judged(
-        as_if(target={**known.target, "share": hostile}, status="failed", notes=(hostile,)),
-        baselines=(replace(known, client=replace(known.client, name=hostile)),),
+    judgement = judged(
+        as_if(target={**report.target, "share": hostile}, status="failed", notes=(hostile,)),
+        baselines=(replace(report, client=replace(report.client, name=hostile)),),
     )
-    shown = text(found)
-    assert not {"\x1b", "\u202e"} & set(shown)
-    assert len(shown.splitlines()) == 1 + len(found.judged)
-    to_json(found).encode("ascii")
+    output = text(judgement)
+    assert not {"\x1b", "\u202e"} & set(output)
+    assert len(output.splitlines()) == 1 + len(judgement.judged)
+    to_json(judgement).encode("ascii")

@@ -29,33 +29,33 @@ def test_each_copy_and_stage_of_a_report_has_its_rate(readings):
 
 @pytest.mark.long
 def test_what_no_step_measured_has_no_value_and_says_so(readings):
-    told = metrics.reading(readings, "latency")
-    assert told.value is None and told.unit == "seconds" and told.reason
+    latency = metrics.reading(readings, "latency")
+    assert latency.value is None and latency.unit == "seconds" and latency.reason
     assert metrics.reading(readings, "pull.uncached@2.1").value is None
 
 
 def test_a_step_that_was_skipped_or_broke_tells_why(as_if):
-    known = as_if(gone=("tcp.pull", "push.cached"))
-    step, _ = known.entries[3]
-    known = replace(known, entries=(*known.entries, (step, Failed("the cable burnt"))))
-    found = metrics.readings(known, diagnose(known))
-    assert found["tcp.pull"].value is None and "the dog" in found["tcp.pull"].reason
-    assert found["push.cached"].value is None and "the dog" in found["push.cached"].reason
+    report = as_if(skipped=("tcp.pull", "push.cached"))
+    step, _ = report.entries[3]
+    report = replace(report, entries=(*report.entries, (step, Failed("the cable burnt"))))
+    by_metric = metrics.readings(report, diagnose(report))
+    assert by_metric["tcp.pull"].value is None and "the dog" in by_metric["tcp.pull"].reason
+    assert by_metric["push.cached"].value is None and "the dog" in by_metric["push.cached"].reason
 
 
 def test_of_two_steps_for_a_metric_the_measured_one_counts(as_if):
-    known = as_if()
-    at = next(i for i, (s, _) in enumerate(known.entries) if s.stage == "tcp")
-    step, outcome = known.entries[at]
-    twice = ((step, Skipped("no time")), *known.entries)
-    found = metrics.readings(replace(known, entries=twice), diagnose(known))
-    assert found["tcp.push"].value is not None
+    report = as_if()
+    index = next(i for i, (s, _) in enumerate(report.entries) if s.stage == "tcp")
+    step, outcome = report.entries[index]
+    twice = ((step, Skipped("no time")), *report.entries)
+    by_metric = metrics.readings(replace(report, entries=twice), diagnose(report))
+    assert by_metric["tcp.push"].value is not None
     assert isinstance(outcome, Measured)
 
 
 def test_what_is_no_rate_comes_from_the_steps_that_know_it(recorded):
     usage = recorded.entries[0][1]
-    told = {
+    details_of_stage = {
         "latency": {"percentiles": {"p50_seconds": 0.002}},
         "path": {"rtt": {"handshake": {"median_seconds": 0.003}}},
         "small-files": {"seconds_per_file": 0.004},
@@ -63,11 +63,11 @@ def test_what_is_no_rate_comes_from_the_steps_that_know_it(recorded):
     }
     entries = tuple(
         (Step(stage, {"verb": "push", "streams": 1}, "client"), replace(usage, details=details))
-        for stage, details in told.items()
+        for stage, details in details_of_stage.items()
     )
-    known = replace(recorded, entries=entries)
-    found = metrics.readings(known, diagnose(known))
-    values = [found[name].value for name in ("latency", "path.rtt", "small-files.push", "loss")]
+    report = replace(recorded, entries=entries)
+    by_metric = metrics.readings(report, diagnose(report))
+    values = [by_metric[name].value for name in ("latency", "path.rtt", "small-files.push", "loss")]
     assert values == [0.002, 0.003, 0.004, 0.005]
 
 
@@ -80,9 +80,9 @@ def test_strange_settings_and_details_raise_nothing(recorded):
         for stage in stages
         for setting in strange
     )
-    known = replace(recorded, entries=entries)
-    found = metrics.readings(known, diagnose(known))
-    assert set(found) <= {*metrics.UNITS} | {f"{c}@3.1.1" for c in metrics.NAMED_COPIES}
+    report = replace(recorded, entries=entries)
+    by_metric = metrics.readings(report, diagnose(report))
+    assert set(by_metric) <= {*metrics.UNITS} | {f"{c}@3.1.1" for c in metrics.NAMED_COPIES}
 
 
 @pytest.mark.parametrize("name", [*metrics.UNITS, "pull.cached@smb1", "push.uncached@native"])
@@ -110,5 +110,5 @@ def test_an_unknown_metric_is_refused_with_the_near_ones(name, near):
 
 def test_older_reports_are_read_too():
     for name in ("report-v1-strange", "report-v1-no-agent", "report-v1-comparisons"):
-        known = stored_reports.load(Path(__file__).parents[1] / "data" / f"{name}.json")
-        assert metrics.readings(known, diagnose(known))
+        report = stored_reports.load(Path(__file__).parents[1] / "data" / f"{name}.json")
+        assert metrics.readings(report, diagnose(report))

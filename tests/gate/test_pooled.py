@@ -10,13 +10,13 @@ from bottleneck.report import report
 from probes.core.records import Failed, Measured, Skipped, rates
 
 
-def entry(known, stage, **setting):
-    (found,) = [
+def entry(pooled_report, stage, **setting):
+    (outcome,) = [
         outcome
-        for step, outcome in known.entries
+        for step, outcome in pooled_report.entries
         if step.stage == stage and setting.items() <= step.setting.items()
     ]
-    return found
+    return outcome
 
 
 def test_the_runs_of_each_step_stand_side_by_side(as_if, changed):
@@ -33,9 +33,9 @@ def test_the_runs_of_each_step_stand_side_by_side(as_if, changed):
 
 
 def test_what_is_pooled_is_a_report_like_any_other(as_if):
-    known = pooled([as_if(), as_if(usual=(0.98,))])
-    again = report.loads(report.dumps(known, diagnose(known)).encode())
-    assert diagnose(again).summary == diagnose(known).summary
+    combined = pooled([as_if(), as_if(usual=(0.98,))])
+    again = report.loads(report.dumps(combined, diagnose(combined)).encode())
+    assert diagnose(again).summary == diagnose(combined).summary
 
 
 def test_one_report_alone_stays_what_it_is(recorded):
@@ -43,10 +43,10 @@ def test_one_report_alone_stays_what_it_is(recorded):
 
 
 def test_a_step_that_one_run_could_not_make_is_as_the_others_made_it(as_if):
-    partial = as_if(gone=("pull.uncached",), status="partial")
-    found = pooled([partial, as_if()])
-    assert isinstance(entry(found, "smb-copy", copy="pull.uncached", end="folder"), Measured)
-    assert found.status == "complete"
+    partial = as_if(skipped=("pull.uncached",), status="partial")
+    combined = pooled([partial, as_if()])
+    assert isinstance(entry(combined, "smb-copy", copy="pull.uncached", end="folder"), Measured)
+    assert combined.status == "complete"
     still = pooled([partial, partial])
     assert isinstance(entry(still, "smb-copy", copy="pull.uncached", end="folder"), Skipped)
     assert still.status == "partial"
@@ -54,37 +54,37 @@ def test_a_step_that_one_run_could_not_make_is_as_the_others_made_it(as_if):
 
 
 def test_a_step_that_broke_once_is_told(as_if):
-    known = as_if()
-    at = next(i for i, (step, _) in enumerate(known.entries) if step.stage == "tcp")
-    entries = list(known.entries)
-    entries[at] = (entries[at][0], Failed("the cable burnt"))
-    broken = replace(known, entries=tuple(entries))
-    found = pooled([known, broken, known]).entries[at][1]
-    assert found.details["failed_runs"] == ["the cable burnt"] and len(found.runs) == 6
-    assert isinstance(pooled([broken, broken]).entries[at][1], Failed)
+    whole_report = as_if()
+    index = next(i for i, (step, _) in enumerate(whole_report.entries) if step.stage == "tcp")
+    entries = list(whole_report.entries)
+    entries[index] = (entries[index][0], Failed("the cable burnt"))
+    broken = replace(whole_report, entries=tuple(entries))
+    outcome = pooled([whole_report, broken, whole_report]).entries[index][1]
+    assert outcome.details["failed_runs"] == ["the cable burnt"] and len(outcome.runs) == 6
+    assert isinstance(pooled([broken, broken]).entries[index][1], Failed)
 
 
 @pytest.fixture
-def told(as_if, changed):
+def with_details(as_if, changed):
     """The report whose copy tells something besides."""
 
-    def made(**details):
-        more = lambda made: replace(made, details={**made.details, **details})  # noqa: E731
-        return changed(as_if(), more, copy="pull.uncached")
+    def changed_report(**details):
+        change = lambda copy: replace(copy, details={**copy.details, **details})  # noqa: E731
+        return changed(as_if(), change, copy="pull.uncached")
 
-    return made
+    return changed_report
 
 
-def test_bytes_that_were_altered_once_are_altered(as_if, told):
-    assert diagnose(pooled([as_if(), told(hash_ok=False), as_if()])).altered
-    unlooked = pooled([as_if(), told(hash_ok=None)])
+def test_bytes_that_were_altered_once_are_altered(as_if, with_details):
+    assert diagnose(pooled([as_if(), with_details(hash_ok=False), as_if()])).altered
+    unlooked = pooled([as_if(), with_details(hash_ok=None)])
     assert entry(unlooked, "smb-copy", copy="pull.uncached").details["hash_ok"] is None
 
 
-def test_a_cache_that_was_not_proven_once_is_not_proven(as_if, told):
+def test_a_cache_that_was_not_proven_once_is_not_proven(as_if, with_details):
     proof = {"side": "server", "requested": "uncached", "proven": False}
-    found = pooled([as_if(), told(cache=proof), as_if()])
-    assert entry(found, "smb-copy", copy="pull.uncached").details["cache"]["proven"] is False
+    combined = pooled([as_if(), with_details(cache=proof), as_if()])
+    assert entry(combined, "smb-copy", copy="pull.uncached").details["cache"]["proven"] is False
 
 
 def test_notes_are_there_once(as_if):
@@ -93,8 +93,8 @@ def test_notes_are_there_once(as_if):
 
 
 def test_a_stage_that_is_not_its_rate_stays_the_first_one(as_if):
-    known = as_if()
-    step, made = known.entries[0]
+    whole_report = as_if()
+    step, outcome = whole_report.entries[0]
     zones = replace(step, stage="disk", setting={"side": "server", "pattern": "zones"})
-    one = replace(known, entries=((zones, made),))
+    one = replace(whole_report, entries=((zones, outcome),))
     assert pooled([one, one]).entries == one.entries
