@@ -42,7 +42,7 @@ def names_in(*folders):
     )
 
 
-def gone(*folders):
+def all_removed(*folders):
     """Whether nothing is left in the folders, once the server has done its part."""
     return until(lambda: names_in(*folders) == [])
 
@@ -55,7 +55,7 @@ def watched():
         finish=finish,
         until=until,
         names_in=names_in,
-        gone=gone,
+        gone=all_removed,
         descendants=below,
         all_end=ended,
     )
@@ -68,14 +68,14 @@ def begin():
 
     def go(*arguments, environment=None, prefix=(), code=None, **options):
         program = ["-c", code] if code else ["-m", "bottleneck"]
-        known = {**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})}
+        variables = {**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})}
         process = subprocess.Popen(
             [*prefix, sys.executable, *program, *map(str, arguments)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=known,
+            env=variables,
             **options,
         )
         started.append(process)

@@ -24,9 +24,9 @@ def args(target, folder, auth, *extra):
 
 @pytest.fixture
 def folder(tmp_path):
-    made = tmp_path / "client"
-    made.mkdir()
-    return made
+    path = tmp_path / "client"
+    path.mkdir()
+    return path
 
 
 def left_behind(*folders):
@@ -50,7 +50,7 @@ def test_a_wrong_password_is_tried_once_and_told_without_itself(
 
 
 @pytest.mark.parametrize(
-    ("code", "says", "target", "more"),
+    ("code", "says", "target", "extra"),
     [
         (69, "nothere", "//{}/nothere", ()),
         (69, "missing", "//{}/share/missing", ()),
@@ -58,9 +58,11 @@ def test_a_wrong_password_is_tried_once_and_told_without_itself(
         (69, "no-such-container", "//{}/share", ("--agent", "exec:no-such-container")),
     ],
 )
-def test_what_is_not_there_is_named(bottleneck, samba, folder, auth_file, code, says, target, more):
+def test_what_is_not_there_is_named(
+    bottleneck, samba, folder, auth_file, code, says, target, extra
+):
     server = f"{samba[0].host}:{samba[0].port}"
-    ended = bottleneck(*args(target.format(server), folder, auth_file, *more))
+    ended = bottleneck(*args(target.format(server), folder, auth_file, *extra))
     assert ended.code == code
     assert says in ended.complaint
 
@@ -85,9 +87,9 @@ def test_of_a_read_only_share_a_file_is_pulled(bottleneck, tmp_path):
         file.truncate(32 << 20)
     options = {"share_options": ["read only = yes"]}
     with private_samba(str(shared), password=PASSWORD, **options) as server:
-        asked = ("--user", server.username, "--folder", folder, "--yes", "--quick")
-        asked = (target_of(server), *asked, "--file", "film", "--json", tmp_path / "report.json")
-        ended = bottleneck("diagnose", *asked, password=PASSWORD)
+        words = ("--user", server.username, "--folder", folder, "--yes", "--quick")
+        words = (target_of(server), *words, "--file", "film", "--json", tmp_path / "report.json")
+        ended = bottleneck("diagnose", *words, password=PASSWORD)
     report = loads((tmp_path / "report.json").read_bytes())
     assert [each.name for each in steps.copies(report)] == ["file.pull.uncached"], ended.err
     assert [each.copy for each in diagnose(report).copies] == ["file.pull.uncached"]
@@ -156,9 +158,12 @@ def test_a_folder_without_the_right_to_write_is_named(bottleneck, target, closed
         (("estimate", "--format", "xml"), "--format 'xml': must be one of"),
         (("estimate", "sideways"), "'sideways': must be one of pull, push"),
         # the rest
-        *((("doctor", *more), "") for more in (("--format", "xml"), ("//x",), ("--agent", "nas"))),
+        *(
+            (("doctor", *words), "")
+            for words in (("--format", "xml"), ("//x",), ("--agent", "nas"))
+        ),
         (("doctor", "x", "y"), ""),
-        *((("cleanup", *more), "") for more in (("--older-than", "-1"), ("--older-than", "nan"))),
+        *((("cleanup", *words), "") for words in (("--older-than", "-1"), ("--older-than", "nan"))),
         (("cleanup", "//x"), ""),
     ],
 )

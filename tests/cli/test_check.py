@@ -45,7 +45,7 @@ def parsed(name, text):
 def stored(tmp_path):
     """The recorded report, begun so many hours ago, in a folder of its own."""
 
-    def made(hours=1.0, name="report.json", **fields):
+    def report_file(hours=1.0, name="report.json", **fields):
         document = json.loads(RECORDED.read_text())
         document["started"] = (datetime.now(UTC) - timedelta(hours=hours)).isoformat()
         document.update(fields)
@@ -54,7 +54,7 @@ def stored(tmp_path):
         path.write_text(json.dumps(document))
         return path
 
-    return made
+    return report_file
 
 
 def run(capsys, *arguments):
@@ -96,7 +96,7 @@ def test_wrong_usage_is_unknown_with_its_reason_on_stdout_and_stderr(
 
 
 @pytest.mark.parametrize(
-    ("asked", "code"),
+    ("options", "code"),
     [
         ((), 0),
         (("--warn", "pull.uncached < 80MB/s"), 1),
@@ -105,16 +105,16 @@ def test_wrong_usage_is_unknown_with_its_reason_on_stdout_and_stderr(
         (("--expect-cap", "network"), 2),
     ],
 )
-def test_the_exit_code_tells_what_a_stored_report_comes_to(capsys, stored, asked, code):
-    assert run(capsys, "--report", stored(), *asked)[::2] == (code, "")
+def test_the_exit_code_tells_what_a_stored_report_comes_to(capsys, stored, options, code):
+    assert run(capsys, "--report", stored(), *options)[::2] == (code, "")
 
 
 @pytest.mark.parametrize("measured", [False, True])
 def test_under_nagios_an_ending_that_the_answer_has_not_stays_on_stderr(
     capsys, monkeypatch, tmp_path, measured
 ):
-    """What was measured leaves no room in the answer for files that may remain."""
-    left = "stopped: test files may remain"
+    """Measured figures leave no room in the answer for files that may remain."""
+    warning = "stopped: test files may remain"
 
     def broken(session):
         if measured:
@@ -123,13 +123,13 @@ def test_under_nagios_an_ending_that_the_answer_has_not_stays_on_stderr(
             ):
                 raise Unavailable("no disk")
         session.status = "partial" if measured else "failed"
-        return 3, left
+        return 3, warning
 
     monkeypatch.setattr(running, "_measure", broken)
     monkeypatch.chdir(tmp_path)
     target = ("//nas/media", "--allow-guest", "--yes", "--format", "nagios")
     code, out, err = run(capsys, *target)
-    assert code == 3 and (left in err) is measured and (left in out) is not measured
+    assert code == 3 and (warning in err) is measured and (warning in out) is not measured
 
 
 def test_a_report_that_is_too_old_is_unknown_with_its_age(capsys, stored):
@@ -147,16 +147,16 @@ def test_of_a_folder_the_report_that_began_last_counts(capsys, stored):
     (newest.parent / "answer.json").write_text('{"schema": "copy-bottleneck/check/1"}')
     (newest.parent / "garbage.json").write_bytes(b"\x89PNG")
     (newest.parent / "sub.json").mkdir()
-    for named in (newest.parent, newest.parent / "*.json", newest.parent / "n*"):
-        code, out, _ = run(capsys, "--report", named, "--max-age", "3h", "--format", "json")
+    for source in (newest.parent, newest.parent / "*.json", newest.parent / "n*"):
+        code, out, _ = run(capsys, "--report", source, "--max-age", "3h", "--format", "json")
         assert code == 0
         assert json.loads(out)["report"]["share"] == "//nas/newest"
 
 
 def test_a_folder_or_pattern_without_a_report_is_unknown(capsys, tmp_path):
     (tmp_path / "garbage.json").write_text("{}")
-    for named in (tmp_path, tmp_path / "*.json", tmp_path / "none*"):
-        code, out, _ = run(capsys, "--report", named)
+    for source in (tmp_path, tmp_path / "*.json", tmp_path / "none*"):
+        code, out, _ = run(capsys, "--report", source)
         assert code == 3 and "no report" in out
 
 
@@ -171,15 +171,15 @@ def test_the_newest_report_is_of_a_run_that_failed(capsys, stored):
 def test_the_document_goes_into_a_file_and_the_text_to_stdout(capsys, stored, tmp_path, name):
     """Again and again: what this program wrote it may replace; a reader finds it whole."""
     path = tmp_path / "answer"
-    asked = ("--format", name, "-o", path)
+    options = ("--format", name, "-o", path)
     for _ in range(2):
-        code, out, _ = run(capsys, "--report", stored(), *asked)
+        code, out, _ = run(capsys, "--report", stored(), *options)
         assert code == 0
         assert out.startswith("BOTTLENECK OK - ")
         assert parsed(name, path.read_text()) in ("ok", None)
     assert [each.name for each in tmp_path.iterdir() if each.is_file()] == ["answer"]
     for wrong in (("--bogus",), ("--report", "/no/such/file")):
-        code, out, _ = run(capsys, *wrong, *asked)
+        code, out, _ = run(capsys, *wrong, *options)
         assert code == 3 and out.startswith("BOTTLENECK UNKNOWN - ")
         assert parsed(name, path.read_text()) in ("unknown", None)
 
@@ -192,14 +192,14 @@ def test_what_is_for_stdout_goes_into_no_file(capsys, stored, tmp_path, name):
 
 
 def test_what_cannot_be_written_is_never_ok(capsys, stored, tmp_path):
-    held = tmp_path / "notes.txt"
-    held.write_text("my own notes\n")
-    for path in (held, tmp_path / "missing" / "x", tmp_path):
+    notes = tmp_path / "notes.txt"
+    notes.write_text("my own notes\n")
+    for path in (notes, tmp_path / "missing" / "x", tmp_path):
         code, out, err = run(capsys, "--report", stored(), "--format", "json", "-o", path)
         assert code == 3 and out and "--output" in err
-    assert held.read_text() == "my own notes\n"
+    assert notes.read_text() == "my own notes\n"
     severe = ("--crit", "pull.uncached < 80MB/s")
-    assert run(capsys, "--report", stored(), *severe, "--format", "json", "-o", held)[0] == 2
+    assert run(capsys, "--report", stored(), *severe, "--format", "json", "-o", notes)[0] == 2
 
 
 def test_a_github_runner_gets_its_summary(capsys, stored, tmp_path, monkeypatch):
@@ -221,17 +221,17 @@ def test_a_github_runner_gets_its_summary(capsys, stored, tmp_path, monkeypatch)
 @pytest.mark.long
 def test_redacted_names_are_in_no_answer_and_the_baseline_still_fits(capsys, stored):
     share = json.loads(RECORDED.read_text())["target"]["share"]
-    asked = ("--baseline", RECORDED, "--redact")
+    options = ("--baseline", RECORDED, "--redact")
     for name in FORMATS:
-        code, out, err = run(capsys, "--report", stored(), *asked, "--format", name)
+        code, out, err = run(capsys, "--report", stored(), *options, "--format", name)
         assert (code, err) == (0, "")
         assert share not in out and share.split("/")[2] not in out
 
 
 def test_units_are_those_that_were_asked_for_but_for_programs(capsys, stored):
-    asked = ("--report", stored(), "--warn", "pull.uncached < 80MB/s", "--units", "bits")
-    assert "194 Mbit/s" in run(capsys, *asked)[1]
-    assert "24.3 MB/s" in run(capsys, *asked, "--format", "json")[1]
+    options = ("--report", stored(), "--warn", "pull.uncached < 80MB/s", "--units", "bits")
+    assert "194 Mbit/s" in run(capsys, *options)[1]
+    assert "24.3 MB/s" in run(capsys, *options, "--format", "json")[1]
 
 
 def test_a_server_that_is_not_there_is_unknown_and_its_report_is_written(bottleneck, tmp_path):
@@ -279,8 +279,8 @@ def test_a_full_stdout_is_unknown(begin, watched, stored):
 def test_a_document_on_stdout_stands_there_alone_and_the_exit_code_tells_the_state(
     capsys, stored, tmp_path
 ):
-    asked = ("--crit", "pull.uncached < 80MB/s", "--junit", tmp_path / "j.xml")
-    code, out, _ = run(capsys, "--report", stored(), *asked, "--json", "-")
+    options = ("--crit", "pull.uncached < 80MB/s", "--junit", tmp_path / "j.xml")
+    code, out, _ = run(capsys, "--report", stored(), *options, "--json", "-")
     assert code == 2
     assert json.loads(out)["schema"] == "copy-bottleneck/report/1"
     assert "pull.uncached" in (tmp_path / "j.xml").read_text()
@@ -321,8 +321,8 @@ def test_a_share_is_measured_and_judged_as_a_timer_would(bottleneck, target, aut
     # without an agent on the server a stage is missing; Icinga takes stderr for the answer's part
     assert ended.code == 3 and "partial" in ended.out and ended.err == ""
     assert json.loads(baseline.read_text())["status"] == "partial"
-    asked = ("--crit", "pull.cached < 1kB/s", "--warn", "push.cached < 900GB/s")
-    ended = bottleneck("check", target, *common, "--baseline", baseline, *asked, "--format", "json")
+    rules = ("--crit", "pull.cached < 1kB/s", "--warn", "push.cached < 900GB/s")
+    ended = bottleneck("check", target, *common, "--baseline", baseline, *rules, "--format", "json")
     document = json.loads(ended.out)
     assert document["exit_code"] == ended.code and ended.code != 0 and ended.err
     states = {each["name"]: each["state"] for each in document["judged"]}

@@ -1,4 +1,4 @@
-"""How often a check measures: once where nothing looks wrong, again where something does."""
+"""A check measures once where nothing looks wrong, again where something does."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,15 +21,15 @@ RECORDED = Path(__file__).parents[2] / "examples" / "server-disk-read.json"
 
 def like_recorded(factor=1.0, **fields):
     """One run of each step of the recorded report; the uncached pull times a factor."""
-    known = report.load(RECORDED)
+    example = report.load(RECORDED)
     entries = []
-    for step, outcome in known.entries:
+    for step, outcome in example.entries:
         assert isinstance(outcome, Measured)
         end = outcome.runs[0][-1]
         times = factor if step.setting.get("copy") == "pull.uncached" else 1.0
         run = (Sample(0.0, 0), Sample(end.elapsed_seconds, round(times * end.moved_bytes)))
         entries.append((step, replace(outcome, runs=(run,), details={})))
-    return replace(known, entries=tuple(entries), **fields)
+    return replace(example, entries=tuple(entries), **fields)
 
 
 @pytest.fixture
@@ -38,9 +38,9 @@ def baseline(tmp_path):
     from bottleneck.analysis.diagnosis import diagnose
     from bottleneck.gate.pooled import pooled
 
-    known = pooled([like_recorded(), like_recorded(0.99), like_recorded(1.01)])
+    three_runs = pooled([like_recorded(), like_recorded(0.99), like_recorded(1.01)])
     path = tmp_path / "baseline.json"
-    document_file.write(path, report.dumps(known, diagnose(known)))
+    document_file.write(path, report.dumps(three_runs, diagnose(three_runs)))
     return path
 
 
@@ -51,19 +51,19 @@ def measure(monkeypatch):
     An item is a factor of the uncached pull, or a report with the exit code of its run.
     """
 
-    def go(runs, asked, budget=None, repeat=1):
-        left = list(runs)
+    def go(runs, expected, budget=None, repeat=1):
+        remaining = list(runs)
 
-        def measured(chosen, access, output):
-            given = left.pop(0)
-            known, code = given if isinstance(given, tuple) else (like_recorded(given), exits.DONE)
-            return known, None, code
+        def measured(run_options, access, output):
+            reply = remaining.pop(0)
+            outcome = reply if isinstance(reply, tuple) else (like_recorded(reply), exits.DONE)
+            return outcome[0], None, outcome[1]
 
         monkeypatch.setattr(check_runs.running, "measure", measured)
-        planned = check_runs.plan(Time(budget), repeat, asked)
+        planned = check_runs.plan(Time(budget), repeat, expected)
         options = Options(parse("//nas/x"), "/")
-        found = check_runs.measure_all(options, Access(), Output(), planned, asked)
-        return len(runs) - len(left), found
+        final_report = check_runs.measure_all(options, Access(), Output(), planned, expected)
+        return len(runs) - len(remaining), final_report
 
     return go
 
@@ -77,19 +77,19 @@ def test_what_looks_as_before_is_measured_once(measure, baseline):
 
 
 def test_what_looks_slower_is_measured_three_times(measure, baseline):
-    count, found = measure([0.85] * 5, expecting(baseline=baseline))
+    count, final_report = measure([0.85] * 5, expecting(baseline=baseline))
     assert count == 3
-    copies = [made for step, made in found.entries if step.stage == "smb-copy"]
-    assert {len(made.runs) for made in copies} == {3}
+    copies = [outcome for step, outcome in final_report.entries if step.stage == "smb-copy"]
+    assert {len(outcome.runs) for outcome in copies} == {3}
 
 
 @pytest.mark.long
 def test_what_came_and_went_is_outvoted(measure, baseline):
-    asked = expecting(baseline=baseline)
-    count, found = measure([0.7, 1.0, 0.99, 1, 1], asked)
+    expected = expecting(baseline=baseline)
+    count, final_report = measure([0.7, 1.0, 0.99, 1, 1], expected)
     assert count == 3
-    diagnosis = check_runs.documents.diagnosed(found)[0]
-    assert asked.judge(found, diagnosis, 0.0).state == "ok"
+    diagnosis = check_runs.documents.diagnosed(final_report)[0]
+    assert expected.judge(final_report, diagnosis, 0.0).state == "ok"
 
 
 def test_a_limit_that_alarms_is_measured_again(measure):
@@ -110,24 +110,24 @@ def test_no_run_begins_that_has_no_time_left(measure, baseline, monkeypatch):
 
 def test_a_first_run_that_breaks_is_the_report_and_is_not_repeated(measure, baseline):
     broken = like_recorded(status="failed", notes=("the server hung up",))
-    count, found = measure([(broken, exits.UNREACHABLE), 1], expecting(baseline=baseline))
-    assert (count, found.status) == (1, "failed")
+    count, final_report = measure([(broken, exits.UNREACHABLE), 1], expecting(baseline=baseline))
+    assert (count, final_report.status) == (1, "failed")
 
 
 def test_a_later_run_that_breaks_leaves_what_was_known(measure, baseline):
     broken = like_recorded(0.1, status="failed")
-    count, found = measure([0.85, (broken, exits.UNREACHABLE)], expecting(baseline=baseline))
-    assert (count, found.status) == (2, "complete")
+    count, final_report = measure([0.85, (broken, exits.UNREACHABLE)], expecting(baseline=baseline))
+    assert (count, final_report.status) == (2, "complete")
 
 
 def test_ctrl_c_in_a_later_run_ends_the_check(measure, baseline):
     stopped = like_recorded(status="interrupted")
-    count, found = measure([0.85, (stopped, exits.INTERRUPTED), 1], expecting(baseline=baseline))
-    assert (count, found.status) == (2, "interrupted")
+    count, final = measure([0.85, (stopped, exits.INTERRUPTED), 1], expecting(baseline=baseline))
+    assert (count, final.status) == (2, "interrupted")
 
 
 @pytest.mark.parametrize(
-    ("budget", "quick", "thorough", "repeat", "total", "each", "most"),
+    ("budget", "quick", "thorough", "repeat", "total", "each", "most_runs"),
     [
         (None, False, False, 1, 20, 20, 1),
         (None, False, False, 3, 60, 20, 3),
@@ -137,9 +137,9 @@ def test_ctrl_c_in_a_later_run_ends_the_check(measure, baseline):
         (8.0, False, False, 2, 8, 8, 2),
     ],
 )
-def test_the_budget_is_that_of_all_runs(budget, quick, thorough, repeat, total, each, most):
+def test_the_budget_is_that_of_all_runs(budget, quick, thorough, repeat, total, each, most_runs):
     plan = check_runs.plan(Time(budget, quick, thorough), repeat, expecting())
-    assert (plan.total_seconds, plan.each_seconds, plan.most_runs) == (total, each, most)
+    assert (plan.total_seconds, plan.each_seconds, plan.most_runs) == (total, each, most_runs)
 
 
 def test_with_a_baseline_there_is_time_for_three_runs(baseline):

@@ -54,18 +54,18 @@ def test_the_copies_of_a_probe_are_as_they_were_chosen(bottleneck, samba, tmp_pa
     measured = [each for each in document["steps"] if each["outcome"]["kind"] == "measured"]
     assert len(measured) >= 4
     for each in measured:
-        made = each["outcome"]["details"]
-        assert (made["dialect"], made["encryption"]) == ("3.0", "aes-128-ccm")
-        assert (made["request_bytes"], made["depth"]) == (65536, 3)
+        details = each["outcome"]["details"]
+        assert (details["dialect"], details["encryption"]) == ("3.0", "aes-128-ccm")
+        assert (details["request_bytes"], details["depth"]) == (65536, 3)
         assert each["setting"]["encryption"] == "aes-128-ccm"
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("copy", "made"),
+    ("copy", "copies"),
     [("pull.cached", ["push.cached", "pull.cached"]), ("push.cached", ["push.cached"])],
 )
-def test_one_copy_is_made_alone_and_says_when(bottleneck, samba, tmp_path, copy, made):
+def test_one_copy_is_made_alone_and_says_when(bottleneck, samba, tmp_path, copy, copies):
     server, shared = samba
     ended = bottleneck(
         *f"probe smb-copy {target_of(server)} --user {server.username} --yes".split(),
@@ -74,7 +74,7 @@ def test_one_copy_is_made_alone_and_says_when(bottleneck, samba, tmp_path, copy,
     )
     assert ended.code == exits.DONE
     document = json.loads(ended.out)
-    assert [each["setting"]["copy"] for each in document["steps"]] == made
+    assert [each["setting"]["copy"] for each in document["steps"]] == copies
     last = document["steps"][-1]["outcome"]
     assert last["bytes_per_second"]["runs"] == 1
     began, seconds = last["details"]["opened_after_seconds"], last["samples"][-1][0]
@@ -85,11 +85,11 @@ def test_one_copy_is_made_alone_and_says_when(bottleneck, samba, tmp_path, copy,
 @pytest.mark.parametrize("pushed", [True, False])
 def test_a_file_of_the_users_is_copied_alone(bottleneck, samba, tmp_path, pushed):
     server, shared = samba
-    own = (tmp_path if pushed else shared) / "alone.bin"
-    own.write_bytes(bytes(3 << 20))
+    file = (tmp_path if pushed else shared) / "alone.bin"
+    file.write_bytes(bytes(3 << 20))
     ended = bottleneck(
         *f"probe smb-copy {target_of(server)} --user {server.username} --yes".split(),
-        *f"--copy file --file {'./' if pushed else ''}{own.name} --json told.json".split(),
+        *f"--copy file --file {'./' if pushed else ''}{file.name} --json told.json".split(),
         password=PASSWORD,
         cwd=tmp_path,
     )
@@ -99,22 +99,22 @@ def test_a_file_of_the_users_is_copied_alone(bottleneck, samba, tmp_path, pushed
     assert step["outcome"]["samples"][-1][1] == 3 << 20
     if not pushed:
         assert "Pulling a file that is perhaps in the server's cache runs at" in ended.out
-    assert own.read_bytes() == bytes(3 << 20)
+    assert file.read_bytes() == bytes(3 << 20)
     assert not [*shared.glob("bottleneck-*")]
-    own.unlink()
+    file.unlink()
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("pushed", [True, False])
 def test_files_and_folders_of_the_users_are_copied_and_stay(bottleneck, samba, tmp_path, pushed):
     server, shared = samba
-    own = shared / f"own-{pushed}"
-    top = tmp_path if pushed else own
+    folder = shared / f"own-{pushed}"
+    top = tmp_path if pushed else folder
     (top / "film").mkdir(parents=True)
     (top / "film" / "one.bin").write_bytes(bytes(3 << 20))
     (top / "film" / "two.txt").write_bytes(b"two")
     (top / "film" / "link").symlink_to("/etc/hostname")
-    begin = "./" if pushed else f"{own.name}/"
+    begin = "./" if pushed else f"{folder.name}/"
     ended = bottleneck(
         *f"probe smb-copy {target_of(server)} --user {server.username} --yes".split(),
         *f"--size 2MiB --budget 12 --json {tmp_path}/told.json".split(),
@@ -123,16 +123,16 @@ def test_files_and_folders_of_the_users_are_copied_and_stay(bottleneck, samba, t
         cwd=tmp_path,
     )
     assert ended.code in {exits.DONE, exits.INCOMPLETE}
-    found = {
+    steps = {
         each["setting"].get("copy", each["stage"]): each
         for each in json.loads((tmp_path / "told.json").read_text())["steps"]
     }
     assert "\nThe 2 files of the folder, " in ended.out
-    tree = found["small-files"]
+    tree = steps["small-files"]
     assert tree["setting"]["verb"] == ("push" if pushed else "pull")
     assert tree["outcome"]["details"]["files"] == 2, "the link leads out"
     verb = "push" if pushed else "pull"
-    (file,) = [each for name, each in found.items() if name.startswith(f"file.{verb}.")]
+    (file,) = [each for name, each in steps.items() if name.startswith(f"file.{verb}.")]
     assert file["outcome"]["samples"][-1][1] == 3 << 20
     assert sorted(path.name for path in (top / "film").iterdir()) == ["link", "one.bin", "two.txt"]
     assert not [*shared.glob("bottleneck-*")]
@@ -142,17 +142,17 @@ def test_files_and_folders_of_the_users_are_copied_and_stay(bottleneck, samba, t
 def test_a_matrix_of_one_cell_is_what_was_chosen_and_quiet_prints_its_rate(bottleneck, samba):
     server, _ = samba
     common = (target_of(server), "--user", server.username, "--yes", "--budget", "8")
-    chosen = ("--request-size", "64KiB", "--depth", "3")
-    ended = bottleneck("probe", "smb-matrix", *common, *chosen, "--json", "-", password=PASSWORD)
-    found = json.loads(ended.out)["steps"]
-    cells = [cell for each in found for cell in each["outcome"]["details"]["cells"]]
+    options = ("--request-size", "64KiB", "--depth", "3")
+    ended = bottleneck("probe", "smb-matrix", *common, *options, "--json", "-", password=PASSWORD)
+    steps = json.loads(ended.out)["steps"]
+    cells = [cell for each in steps for cell in each["outcome"]["details"]["cells"]]
     assert {(cell["request_bytes"], cell["depth"]) for cell in cells} == {(65536, 3)}
-    quiet = bottleneck("probe", "smb-matrix", *common, *chosen, "--quiet", password=PASSWORD)
+    quiet = bottleneck("probe", "smb-matrix", *common, *options, "--quiet", password=PASSWORD)
     lines = quiet.out.splitlines()
     assert [each.partition(": ")[0] for each in lines] == ["smb-matrix pull", "smb-matrix push"]
     assert all(each.endswith("B/s") for each in lines) and not quiet.err
-    most = ("--request-size", "8MiB", "--depth", "1024", "--json", "-")
-    ended = bottleneck("probe", "smb-matrix", *common, *most, password=PASSWORD)
+    too_deep = ("--request-size", "8MiB", "--depth", "1024", "--json", "-")
+    ended = bottleneck("probe", "smb-matrix", *common, *too_deep, password=PASSWORD)
     reasons = {each["outcome"].get("reason", "") for each in json.loads(ended.out)["steps"]}
     assert all("use a smaller --depth" in each for each in reasons)
 
@@ -166,9 +166,9 @@ def test_the_copies_of_diagnose_take_the_requests_that_were_chosen(bottleneck, s
         password=PASSWORD,
     )
     steps = json.loads(ended.out)["steps"]
-    made = [each["outcome"] for each in steps if each["stage"] == "smb-copy"]
+    outcomes = [each["outcome"] for each in steps if each["stage"] == "smb-copy"]
     shapes = {
-        (e["details"]["request_bytes"], e["details"]["depth"]) for e in made if "details" in e
+        (e["details"]["request_bytes"], e["details"]["depth"]) for e in outcomes if "details" in e
     }
     assert shapes == {(131072, 2)}
     assert not [

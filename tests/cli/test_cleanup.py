@@ -26,19 +26,19 @@ def some_are_hidden():
 @pytest.fixture
 def cleanup(bottleneck, tmp_path):
     """Runs it in a folder of its own, and looks at nothing else."""
-    own = tmp_path / "own"
-    own.mkdir()
+    user_folder = tmp_path / "own"
+    user_folder.mkdir()
     scratch = tmp_path / "scratch"
     scratch.mkdir()
 
     def run(*arguments, environment=None, **options):
         if {"--older-than", "0", "--yes"} <= set(arguments) and some_are_hidden():
             pytest.skip("NOT RUN: what is young only goes where root sees every process")
-        folder = () if "--folder" in arguments else ("--folder", own)
+        folder = () if "--folder" in arguments else ("--folder", user_folder)
         environment = {**(environment or {}), "XDG_STATE_HOME": str(scratch)}
         return bottleneck("cleanup", *arguments, *folder, environment=environment, **options)
 
-    run.own, run.scratch = own, scratch
+    run.user_folder, run.scratch = user_folder, scratch
     return run
 
 
@@ -48,7 +48,7 @@ def test_nothing_found_is_done(cleanup):
 
 
 def test_without_a_yes_and_a_terminal_nothing_is_removed(cleanup):
-    path = make_folder(cleanup.own)
+    path = make_folder(cleanup.user_folder)
     assert "a run may use it" in cleanup("--yes").out
     assert cleanup("--older-than", "0", "--dry-run").code == 0
     done = cleanup("--older-than", "0")
@@ -70,21 +70,21 @@ with own_folder("tree", sys.argv[1], "bottleneck-demo") as made:
 
 
 def test_what_was_killed_with_all_its_processes_goes_wherever_it_lies(cleanup, tmp_path):
-    """As at a container's end. It is sure whose it is: its age is not asked for."""
+    """A container ends so. Nobody else can own it: its age is not asked for."""
     environment = {**os.environ, "XDG_STATE_HOME": str(cleanup.scratch)}
     subprocess.run([sys.executable, "-c", KILLED, tmp_path], cwd=ROOT, env=environment)
-    left = tmp_path / "bottleneck-demo"
-    assert (left / "whatever").exists()
-    assert f"ours    here   {left}: created" in cleanup("--dry-run").out
-    assert left.exists()
+    leftover = tmp_path / "bottleneck-demo"
+    assert (leftover / "whatever").exists()
+    assert f"ours    here   {leftover}: created" in cleanup("--dry-run").out
+    assert leftover.exists()
     done = cleanup("--yes")
-    assert done.code == 0 and f"removed here   {left}" in done.out
-    assert not left.exists()
+    assert done.code == 0 and f"removed here   {leftover}" in done.out
+    assert not leftover.exists()
     assert cleanup("--yes").out == "No files of an interrupted run found.\n"
 
 
 def test_names_are_made_safe(cleanup):
-    path = make_folder(cleanup.own)
+    path = make_folder(cleanup.user_folder)
     (path / "a\x1b[2J\u202eb").write_text("x")
     done = cleanup("--older-than", "0", "--yes")
     assert done.code == 3
@@ -122,7 +122,7 @@ def test_a_share_that_says_no_does_not_keep_this_host_from_it(
     cleanup, samba, share, password, code
 ):
     server, _ = samba
-    path = make_folder(cleanup.own)
+    path = make_folder(cleanup.user_folder)
     done = cleanup(
         f"//{server.host}:{server.port}/{share}",
         "--user",
@@ -206,12 +206,12 @@ def test_a_run_killed_with_its_server_leaves_a_folder_that_goes(cleanup, tmp_pat
             os.killpg(int(smbd), signal.SIGKILL)
             run.kill()
         starter.kill()
-    left = shared / "bottleneck-00112233445566aa"
-    assert (left / "source-00112233445566aa").exists()
+    leftover = shared / "bottleneck-00112233445566aa"
+    assert (leftover / "source-00112233445566aa").exists()
     until = time.monotonic() + 20
     done = cleanup("--folder", shared, "--older-than", "0", "--yes")
-    while left.exists() and time.monotonic() < until:
+    while leftover.exists() and time.monotonic() < until:
         time.sleep(0.2)  # its agent's children may still be ending
         done = cleanup("--folder", shared, "--older-than", "0", "--yes")
     assert done.code == 0
-    assert not left.exists()
+    assert not leftover.exists()

@@ -17,8 +17,8 @@ def test_the_json_is_one_document_in_the_units_of_a_report(bottleneck):
     document = json.loads(ended.out)
     assert document["schema"] == "copy-bottleneck/compare/1"
     copy = next(each for each in document["copies"] if each["copy"] == "pull.cached")
-    before, after = (copy[f"{when}_bytes_per_second"]["median"] for when in ("before", "after"))
-    assert copy["ratio"] == pytest.approx(after / before)
+    earlier, later = (copy[f"{when}_bytes_per_second"]["median"] for when in ("before", "after"))
+    assert copy["ratio"] == pytest.approx(later / earlier)
     assert copy["significant"] is False
 
 

@@ -20,12 +20,12 @@ ROOT = Path(__file__).parents[2]
 
 def candidates(bottleneck, line, **options):
     words = line.split(" ")
-    asked = {
+    variables = {
         "COMP_WORDS": line,
         "COMP_CWORD": str(len(words) - 1),
         "_BOTTLENECK_COMPLETE": "complete_bash",
     }
-    done = bottleneck(environment={**asked, **options})
+    done = bottleneck(environment={**variables, **options})
     assert done.code == 0
     assert done.err == ""
     return done.out.split()
@@ -89,15 +89,15 @@ def test_the_script_of_each_shell_is_shown(bottleneck, shell, mark):
 
 
 def bash(script, home):
-    """What a bash with nobody's settings says, `bottleneck` on its PATH being this one."""
+    """Returns the output of a bash without settings, this `bottleneck` being on its PATH."""
     program = home / "bin/bottleneck"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m bottleneck "$@"\n')
     program.chmod(0o755)
-    known = {"HOME": str(home), "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    variables = {"HOME": str(home), "PATH": f"{program.parent}:{os.environ['PATH']}"}
     return subprocess.run(
         ["bash", "--norc", "-c", script],
-        env={**known, "PYTHONPATH": str(ROOT)},
+        env={**variables, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=120,

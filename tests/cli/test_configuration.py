@@ -34,23 +34,23 @@ class Files:
         return path
 
     def values(self, *arguments: str, command: str = "diagnose", **words: str) -> dict[str, object]:
-        found = settings(command, COMMANDS, {**self.environment, **words}, arguments)
-        return {key: setting.value for key, setting in found.items()}
+        applied = settings(command, COMMANDS, {**self.environment, **words}, arguments)
+        return {key: setting.value for key, setting in applied.items()}
 
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
-    made = Files(tmp_path)
-    for name, value in made.environment.items():
+    new_files = Files(tmp_path)
+    for name, value in new_files.environment.items():
         monkeypatch.setenv(name, value)
-    return made
+    return new_files
 
 
 def test_the_environment_wins_over_the_user_s_file_and_that_over_the_system_s(files: Files) -> None:
     files.write(files.system, '[defaults]\nuser = "s"\nagent = "s"\nunits = "si"\nzones = 4\n')
     files.write(files.user, '[defaults]\nuser = "u"\nagent = "u"\nunits = "iec"\n')
-    found = settings("diagnose", COMMANDS, {**files.environment, "BOTTLENECK_USER": "e"})
-    assert found == {
+    applied = settings("diagnose", COMMANDS, {**files.environment, "BOTTLENECK_USER": "e"})
+    assert applied == {
         "user": Setting("e", "BOTTLENECK_USER"),
         "agent": Setting("u", f"{files.user}, line 3"),
         "units": Setting("iec", f"{files.user}, line 4"),
@@ -64,12 +64,12 @@ def test_a_command_s_own_section_wins_over_the_common_one(files: Files) -> None:
     assert files.values(command="check") == {"units": "iec"}
 
 
-@pytest.mark.parametrize("given", ["budget", "quick"])
-def test_a_budget_of_a_higher_place_leaves_no_other_one(files: Files, given: str) -> None:
+@pytest.mark.parametrize("option", ["budget", "quick"])
+def test_a_budget_of_a_higher_place_leaves_no_other_one(files: Files, option: str) -> None:
     """They exclude each other: a file's `quick = true` must not forbid `--budget 300`."""
     files.write(files.user, "[defaults]\nquick = true\n")
     files.write(files.system, "[defaults]\nbudget = 90\n")
-    assert files.values(given) == {}
+    assert files.values(option) == {}
     assert files.values() == {"quick": True}
 
 
@@ -94,8 +94,8 @@ def test_no_file_of_the_current_folder_is_read(
 
 def test_a_named_file_stands_in_place_of_both(files: Files, tmp_path: Path) -> None:
     files.write(files.user, "[defaults]\nzones = 5\n")
-    named = files.write(tmp_path / "named.toml", "[defaults]\nbudget = 30\n")
-    assert files.values(BOTTLENECK_CONFIG=str(named)) == {"budget": 30.0}
+    path = files.write(tmp_path / "named.toml", "[defaults]\nbudget = 30\n")
+    assert files.values(BOTTLENECK_CONFIG=str(path)) == {"budget": 30.0}
     for nothing in ("", os.devnull):
         assert files.values(BOTTLENECK_CONFIG=nothing) == {}
         assert sources({"BOTTLENECK_CONFIG": nothing}) == ()
@@ -107,10 +107,10 @@ def test_values_have_the_types_of_their_options(files: Files) -> None:
     files.write(files.user, '[defaults]\nbudget = 30\nfolder = "~/x"\n[check]\nwarn = ["a", "b"]\n')
     assert files.values() == {"budget": 30.0, "folder": f"{Path.home()}/x"}
     assert files.values(command="check")["warn"] == ["a", "b"]
-    told = {"BOTTLENECK_QUICK": "Yes", "BOTTLENECK_ZONES": "7", "BOTTLENECK_AGENT": ""}
-    assert files.values(**told)["quick"] is True
-    assert files.values(**told)["zones"] == 7
-    assert "agent" not in files.values(**told)
+    variables = {"BOTTLENECK_QUICK": "Yes", "BOTTLENECK_ZONES": "7", "BOTTLENECK_AGENT": ""}
+    assert files.values(**variables)["quick"] is True
+    assert files.values(**variables)["zones"] == 7
+    assert "agent" not in files.values(**variables)
     assert files.values(command="check", BOTTLENECK_WARN="c")["warn"] == ["c"]
 
 
@@ -204,9 +204,9 @@ def test_a_document_is_not_asked_for_by_a_variable(files: Files) -> None:
 
 def test_what_removes_is_told_on_the_command_line_alone(files: Files) -> None:
     files.write(files.user, "[defaults]\nyes = true\n")
-    told = {**files.environment, "BOTTLENECK_YES": "1", "BOTTLENECK_OLDER_THAN": "0"}
-    told["BOTTLENECK_FOLDER"] = "/x"
-    assert set(settings("cleanup", COMMANDS, told)) == {"folder"}
+    variables = {**files.environment, "BOTTLENECK_YES": "1", "BOTTLENECK_OLDER_THAN": "0"}
+    variables["BOTTLENECK_FOLDER"] = "/x"
+    assert set(settings("cleanup", COMMANDS, variables)) == {"folder"}
     assert set(settings("diagnose", COMMANDS, files.environment)) == {"yes"}
     for text in ("[cleanup]\nyes = true\n", "[defaults]\nolder-than = 0\n"):
         files.write(files.user, text)
@@ -302,7 +302,7 @@ def test_the_example_of_the_documentation_is_taken(tmp_path):
     path = tmp_path / "config.toml"
     path.write_text(example, encoding="utf-8-sig")  # as Notepad writes it
     path.chmod(0o600)
-    for command, told in tomllib.loads(example).items():
+    for command, values in tomllib.loads(example).items():
         if command != "defaults":
-            named = {"BOTTLENECK_CONFIG": str(path)}
-            assert set(told) <= set(settings(command, COMMANDS, named))
+            variables = {"BOTTLENECK_CONFIG": str(path)}
+            assert set(values) <= set(settings(command, COMMANDS, variables))

@@ -112,12 +112,12 @@ def test_a_plant_that_this_host_does_not_allow_is_refused_in_one_line(
 def test_without_namespaces_nothing_is_planted_and_that_is_said(monkeypatch, capsys):
     monkeypatch.setattr(hosts, "trouble", lambda: "not permitted")
     assert demo._allowed(None) is None
-    told = "No network namespaces on this host (not permitted): loopback, and nothing planted.\n"
-    assert capsys.readouterr().err == told
+    message = "No network namespaces on this host (not permitted): loopback, and nothing planted.\n"
+    assert capsys.readouterr().err == message
 
 
 @pytest.mark.parametrize(
-    ("named", "confidence", "end"),
+    ("cap", "confidence", "end"),
     [
         (("network", "path", "link-rate"), 0.9, demo.WORKED),
         (("network", "path", "link-rate"), 0.85, demo.UNSURE),
@@ -125,8 +125,8 @@ def test_without_namespaces_nothing_is_planted_and_that_is_said(monkeypatch, cap
         (("unknown", None, "inconclusive"), 0.0, demo.FAILED),
     ],
 )
-def test_the_last_line_compares_and_the_exit_code_agrees(capsys, named, confidence, end):
-    verdict = Verdict(*named, confidence, None, "")
+def test_the_last_line_compares_and_the_exit_code_agrees(capsys, cap, confidence, end):
+    verdict = Verdict(*cap, confidence, None, "")
     copy = CopyDiagnosis("pull.cached", "client", "3.1.1", 1e8, verdict)
     with contextlib.ExitStack() as last:
         judge = demo._comparison(plants.PLANTS["link"], last)
@@ -166,9 +166,9 @@ def test_a_delayed_link_takes_its_time_and_loses_nothing(namespaces):
         with socket.create_server((hosts.SERVER_ADDRESS, 4711)) as server:
             tell({})
             with server.accept()[0] as peer:
-                left = size
-                while left:
-                    left -= len(peer.recv(min(left, 1 << 16)))
+                remaining = size
+                while remaining:
+                    remaining -= len(peer.recv(min(remaining, 1 << 16)))
                 peer.sendall(b"x")
                 os.read(control, 1)
 
@@ -218,14 +218,14 @@ def test_however_it_ends_nothing_of_a_plant_is_left(
     process.wait()
     assert watched.all_end(family)
 
-    def left():
+    def leftovers():
         groups = Path("/sys/fs/cgroup").glob("*/bottleneck-" + "[0-9a-f]" * 16)
         return [
             *Path("/var/tmp").glob(f"bottleneck-demo-{process.pid}-*"),
             *(each for each in groups if (each / "cgroup.procs").exists()),
         ]
 
-    assert swept(lambda: left() == [])
+    assert swept(lambda: leftovers() == [])
 
 
 def test_a_child_that_hangs_is_killed(monkeypatch):

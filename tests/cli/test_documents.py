@@ -98,7 +98,7 @@ def test_a_file_of_the_user_s_stays(kind, content, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "more",
+    "options",
     [
         ("--json", "-", "--html", "-"),
         ("--ticket", "x", "--junit", "x"),
@@ -113,10 +113,10 @@ def test_a_file_of_the_user_s_stays(kind, content, tmp_path, capsys):
     ],
 )
 def test_what_contradicts_itself_is_refused_before_anything_is_written(
-    more, tmp_path, monkeypatch, capsys
+    options, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
-    code, out, err = explained(*more, capsys=capsys)
+    code, out, err = explained(*options, capsys=capsys)
     assert (code, out) == (64, "")
     assert len(err.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
@@ -125,13 +125,13 @@ def test_what_contradicts_itself_is_refused_before_anything_is_written(
 def test_one_document_that_cannot_be_written_keeps_no_other(tmp_path, monkeypatch, capsys):
     from bottleneck.documents import ticket
 
-    def burns(known, diagnosis):
+    def burns(run_report, diagnosis):
         raise ZeroDivisionError("burnt")
 
     monkeypatch.setattr(ticket, "document", burns)
     paths = {kind: tmp_path / kind for kind in KINDS}
-    asked = [word for kind, path in paths.items() for word in (f"--{kind}", path)]
-    code, out, err = explained(*asked, capsys=capsys)
+    options = [word for kind, path in paths.items() for word in (f"--{kind}", path)]
+    code, out, err = explained(*options, capsys=capsys)
     assert code == exits.INCOMPLETE
     assert "Pulling a file" in out
     (line,) = err.splitlines()
@@ -143,8 +143,8 @@ def test_one_document_that_cannot_be_written_keeps_no_other(tmp_path, monkeypatc
 def test_a_refusal_writes_every_document_that_was_asked_for(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     paths = {each: tmp_path / each for each in KINDS}
-    asked = [word for each, path in paths.items() for word in (f"--{each}", str(path))]
-    assert app.run(["diagnose", "//nas/media", "--bogus", *asked]) == 64
+    options = [word for each, path in paths.items() for word in (f"--{each}", str(path))]
+    assert app.run(["diagnose", "//nas/media", "--bogus", *options]) == 64
     out, err = capsys.readouterr()
     assert out == "" and len(err.splitlines()) == 1
     for kind, path in paths.items():
@@ -170,8 +170,8 @@ def test_json_comes_first_where_two_ask_for_stdout(capsys):
 @pytest.mark.long
 def test_a_run_writes_all_its_documents_with_its_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    asked = [word for each in KINDS for word in (f"--{each}", each)]
-    code = app.run(["probe", "loopback", "--budget=5", *asked, "--units", "bits", "--quiet"])
+    options = [word for each in KINDS for word in (f"--{each}", each)]
+    code = app.run(["probe", "loopback", "--budget=5", *options, "--units", "bits", "--quiet"])
     assert code == 0, capsys.readouterr()
     for kind in KINDS:
         IS[kind](Path(kind).read_text())
@@ -181,8 +181,8 @@ def test_a_run_writes_all_its_documents_with_its_command(tmp_path, monkeypatch, 
 
 
 def test_an_interrupted_run_writes_its_documents(begin, watched, tmp_path):
-    asked = ("--html", "-", "--ticket", "t", "--junit", "j")
-    process = begin("probe", "loopback", "--budget", "20", *asked, cwd=tmp_path)
+    options = ("--html", "-", "--ticket", "t", "--junit", "j")
+    process = begin("probe", "loopback", "--budget", "20", *options, cwd=tmp_path)
     assert watched.until(lambda: watched.descendants(process.pid))
     process.send_signal(signal.SIGINT)
     out, complaints = watched.finish(process)
@@ -208,21 +208,21 @@ def test_a_document_that_is_a_pipe_is_written_once(tmp_path, capsys):
 def test_a_report_is_saved_in_a_small_part_of_a_run_s_time(tmp_path):
     path, clock = tmp_path / "report.json", FakeClock(step=0.1)
     save = Saving(Output((("json", str(path)),)), clock.now)
-    for note, waited, kept in ("1", 0.0, "1"), ("2", 1.0, "1"), ("3", 3.0, "3"):
+    for note, waited, saved_note in ("1", 0.0, "1"), ("2", 1.0, "1"), ("3", 3.0, "3"):
         clock.time += waited
         save(replace(report.load(EXAMPLE), notes=(note,)))
-        assert report.load(path).notes == (kept,)
+        assert report.load(path).notes == (saved_note,)
 
 
 def test_redact_leaves_no_name_in_documents_words_or_complaints(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BOTTLENECK_PASSWORD", "p")
-    asked = [word for each in KINDS for word in (f"--{each}", each)]
+    options = [word for each in KINDS for word in (f"--{each}", each)]
     code = app.run(
         [
             *"diagnose //qvxhost.invalid/qvxshare/qvxfolder --user qvxuser --yes".split(),
             *f"--folder {tmp_path} --redact".split(),
-            *asked,
+            *options,
         ]
     )
     out, err = capsys.readouterr()
@@ -306,7 +306,7 @@ def test_the_command_of_a_report_repeats_it_and_shows_nothing_else(arguments, co
 
 
 @pytest.mark.parametrize(
-    ("typed", "shown"),
+    ("typed", "expected"),
     [
         ("/opt/rsync -a --delete {source} {target}", "rsync -a --delete {source} {target}"),
         (
@@ -318,11 +318,11 @@ def test_the_command_of_a_report_repeats_it_and_shows_nothing_else(arguments, co
         ("x 'X", "? ..."),
     ],
 )
-def test_of_a_command_that_copies_only_flags_and_braces_are_shown(typed, shown):
+def test_of_a_command_that_copies_only_flags_and_braces_are_shown(typed, expected):
     line = command_line.read(app.tree(), ["diagnose", ".", "--native-command", typed])
-    assert line.repeating[-1] == shown
+    assert line.repeating[-1] == expected
     line = command_line.read(app.tree(), ["diagnose", ".", f"--native-command={typed}"])
-    assert line.repeating[-1] == f"--native-command={shown}"
+    assert line.repeating[-1] == f"--native-command={expected}"
 
 
 @pytest.mark.parametrize(

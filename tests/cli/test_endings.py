@@ -46,13 +46,13 @@ EARLY = [
 ]
 
 
-@pytest.mark.parametrize(("code", "target", "more"), EARLY)
+@pytest.mark.parametrize(("code", "target", "options"), EARLY)
 def test_a_refusal_with_json_on_stdout_is_one_failed_report(
-    tmp_path, monkeypatch, capsys, code, target, more
+    tmp_path, monkeypatch, capsys, code, target, options
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BOTTLENECK_PASSWORD", "p")
-    assert app.run(["diagnose", target, *more, "--json", "-"]) == code
+    assert app.run(["diagnose", target, *options, "--json", "-"]) == code
     out, err = capsys.readouterr()
     document = one_document(out)
     assert document["status"] == "failed" and document["steps"] == []
@@ -134,9 +134,9 @@ def test_a_report_that_the_analysis_breaks_on_is_written_all_the_same(
     def one_step(session):
         session.log.add(Step("tcp", {}, "client"), Skipped("no time"))
 
-    def burns(known):
-        assert not known.entries, "burnt"
-        return diagnosis.diagnose(known)
+    def burns(run_report):
+        assert not run_report.entries, "burnt"
+        return diagnosis.diagnose(run_report)
 
     monkeypatch.setattr(running.Session, "measure", one_step)
     monkeypatch.setattr(documents, "diagnose", burns)
@@ -338,9 +338,9 @@ DEMO_SECONDS = 4.0
 @pytest.fixture
 def temporary():
     """A folder for temporary files with a short name: smbd's sockets bear no long one."""
-    made = Path(tempfile.mkdtemp(prefix="bn-"))
-    yield made
-    shutil.rmtree(made)
+    path = Path(tempfile.mkdtemp(prefix="bn-"))
+    yield path
+    shutil.rmtree(path)
 
 
 def left_of(process, temporary):

@@ -58,9 +58,9 @@ def test_an_estimate_as_json_is_one_document_in_bytes_and_seconds(bottleneck):
 @pytest.mark.parametrize("loss", ["0", "0%", "1e-12", "99.9%"])
 @pytest.mark.parametrize(("link", "rtt"), [("0.001B/s", "0.001us"), ("1000TB/s", "1000000min")])
 def test_the_extremes_that_are_read_have_an_estimate(bottleneck, loss, link, rtt):
-    given = ("--link", link, "--rtt", rtt, "--window", "1B", "--loss", loss, "--disk-read", link)
+    figures = ("--link", link, "--rtt", rtt, "--window", "1B", "--loss", loss, "--disk-read", link)
     for form in ("text", "json"):
-        ended = bottleneck("estimate", *given, "--size", "1000000TB", "--format", form)
+        ended = bottleneck("estimate", *figures, "--size", "1000000TB", "--format", form)
         assert ended.code == 0 and ended.err == ""
 
 

@@ -35,5 +35,5 @@ def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(tmp_path, begin, watc
         document = json.loads(report.read_text())
         assert document["status"] == "interrupted"
         assert any(step["outcome"]["kind"] == "measured" for step in document["steps"])
-        assert watched.gone(*folders)
+        assert watched.all_removed(*folders)
         assert watched.all_end(family)

@@ -21,20 +21,20 @@ NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: mounting nee
 @pytest.fixture
 def folders(tmp_path):
     """The client's folder and TARGET."""
-    made = tmp_path / "client", tmp_path / "target"
-    for each in made:
+    paths = tmp_path / "client", tmp_path / "target"
+    for each in paths:
         each.mkdir()
-    return made
+    return paths
 
 
-def native_steps(found):
-    steps = [step for step in found["steps"] if step["stage"] == "native-copy"]
+def native_steps(document):
+    steps = [step for step in document["steps"] if step["stage"] == "native-copy"]
     return {step["setting"]["copy"]: step for step in steps}
 
 
 @pytest.mark.parametrize("command", ["diagnose", "doctor"])
 def test_a_folder_of_this_host_is_no_target(bottleneck, folders, command):
-    """As where a share was mounted once; the file system tells which it is."""
+    """A share was perhaps mounted there once; the file system tells."""
     client, target = folders
     ended = bottleneck(command, target, *(["--folder", client, "--yes"] * (command == "diagnose")))
     assert ended.code == 64

@@ -1,4 +1,4 @@
-"""What --help says: it fits on a terminal, speaks plainly, and its examples are real commands."""
+"""Output of --help: fits on a terminal, speaks plainly, and its examples are real commands."""
 
 import re
 import shlex
@@ -33,7 +33,7 @@ LOADED = {
     "probes": "core smb system core.meaning core.records core.stage smb.kerberos",
     "probes.system": "accounts child events forked platform proc tools waiting",
 }
-"""What every start waits for, besides the commands; rich alone would double it."""
+"""Modules that every start loads, besides the commands; rich alone would double it."""
 STARTED = """import sys; from bottleneck.__main__ import main; sys.argv[1:] = ["--help"]
 try: main()
 finally: print(*sys.modules, file=sys.stderr)"""
@@ -51,38 +51,38 @@ def test_a_start_loads_typer_and_these_modules_alone():
 
 
 @pytest.fixture
-def shown(capsys, monkeypatch):
+def page(capsys, monkeypatch):
     """A command's help on a terminal of 80 columns."""
     monkeypatch.setenv("COLUMNS", str(COLUMNS))
 
     def helped(name=""):
-        asked = ["help", *name.split()] if name.isalpha() else [*name.split(), "--help"]
-        assert run(asked) == exits.DONE
+        words = ["help", *name.split()] if name.isalpha() else [*name.split(), "--help"]
+        assert run(words) == exits.DONE
         return capsys.readouterr().out
 
     return helped
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
-def test_help_fits_on_80_columns_and_cuts_nothing(shown, name):
-    text = shown(name)
+def test_help_fits_on_80_columns_and_cuts_nothing(page, name):
+    text = page(name)
     assert max(map(len, text.splitlines())) < COLUMNS
     assert "..." not in re.sub(r"\[OPTION\]\.\.\.|\[ARGS\]\.\.\.|smb://\.\.\.", "", text)
     if name == "probe":  # each option stands in the help of a stage that has it
-        text = "".join(shown(f"probe {stage}") for stage in STAGES)
+        text = "".join(page(f"probe {stage}") for stage in STAGES)
     for option in options_of(COMMANDS[name] if name else tree()):
         assert all(re.search(rf"^  .*{flag}\b", text, re.MULTILINE) for flag in option.flags)
 
 
-def test_the_help_of_probe_is_one_screen_with_a_line_for_each_stage(shown):
-    text = shown("probe")
+def test_the_help_of_probe_is_one_screen_with_a_line_for_each_stage(page):
+    text = page("probe")
     assert len(text.splitlines()) <= 32
     assert re.findall(r"^  ([a-z-]+)  +[A-Z]", text, re.MULTILINE) == list(STAGES)
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_the_help_of_a_stage_has_what_it_takes_alone(shown, stage):
-    text = shown(f"probe {stage}")
+def test_the_help_of_a_stage_has_what_it_takes_alone(page, stage):
+    text = page(f"probe {stage}")
     takes = "TARGET" if module_of(stage).STAGE.needs else "[TARGET]"
     assert text.startswith(f"Usage: bottleneck probe [OPTION]... {stage} {takes}\n")
     assert max(map(len, text.splitlines())) < COLUMNS
@@ -91,18 +91,18 @@ def test_the_help_of_a_stage_has_what_it_takes_alone(shown, stage):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_list_of_commands_has_each_summary_as_a_whole_sentence(shown, name):
+def test_the_list_of_commands_has_each_summary_as_a_whole_sentence(page, name):
     first = (COMMANDS[name].help or "").partition("\n")[0]
-    assert first.endswith(".") and f"  {name:<8}  {first}\n" in shown()
+    assert first.endswith(".") and f"  {name:<8}  {first}\n" in page()
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
-def test_sentences_are_short_and_without_coined_words(shown, name):
-    text = re.sub(r"^.*\n", "", shown(name)).partition("Examples:")[0]
+def test_sentences_are_short_and_without_coined_words(page, name):
+    text = re.sub(r"^.*\n", "", page(name)).partition("Examples:")[0]
     assert not COINED.findall(text)
     command = COMMANDS[name] if name else tree()
-    told = [command.help or "", *(each.help for each in options_of(command))]
-    for sentence in re.split(r"(?<=\.)\s+|\n\n", " ".join(told)):
+    summaries = [command.help or "", *(each.help for each in options_of(command))]
+    for sentence in re.split(r"(?<=\.)\s+|\n\n", " ".join(summaries)):
         assert len(sentence.split()) <= MOST_WORDS, sentence
 
 
@@ -114,8 +114,8 @@ def test_a_value_is_named_as_elsewhere_and_an_option_has_a_sentence(name):
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
-def test_two_examples_are_commands_that_the_parser_takes(shown, name):
-    shown_ones = re.findall(r"^    bottleneck (.+)$", shown(name).partition("Examples:")[2], re.M)
+def test_two_examples_are_commands_that_the_parser_takes(page, name):
+    shown_ones = re.findall(r"^    bottleneck (.+)$", page(name).partition("Examples:")[2], re.M)
     assert tuple(shown_ones) == app.EXAMPLES[name] and len(shown_ones) == 2
     for each in shown_ones:
         command, *arguments = shlex.split(each.partition(" > ")[0])
@@ -123,11 +123,11 @@ def test_two_examples_are_commands_that_the_parser_takes(shown, name):
         COMMANDS[command].make_context(command, arguments)
 
 
-def test_the_groups_of_diagnose_are_in_their_order(shown):
-    headings = re.findall(r"^(\w[\w ]*):$", shown("diagnose"), re.MULTILINE)
+def test_the_groups_of_diagnose_are_in_their_order(page):
+    headings = re.findall(r"^(\w[\w ]*):$", page("diagnose"), re.MULTILINE)
     expected = "Arguments, Common options, Login, Hosts and agents, Copies, Disk, Time, Output"
     assert headings == [*expected.split(", "), "Options"]
-    first = shown("diagnose").partition("Common options:")[2].partition("\n\n")[0]
+    first = page("diagnose").partition("Common options:")[2].partition("\n\n")[0]
     assert len(re.findall(r"^  --", first, re.MULTILINE)) == 10
 
 

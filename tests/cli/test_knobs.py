@@ -14,7 +14,7 @@ KIB = 1 << 10
 
 
 @pytest.mark.parametrize(
-    ("stage", "given", "found"),
+    ("stage", "words", "fields"),
     [
         ("tcp", {"streams": "8", "seconds": "10"}, {"streams": 8, "seconds": 10.0}),
         (
@@ -38,20 +38,20 @@ KIB = 1 << 10
         ),
     ],
 )
-def test_a_word_sets_the_field_that_the_stages_setting_has(stage, given, found):
-    assert knobs.settings(stage, given) == found
+def test_a_word_sets_the_field_that_the_stages_setting_has(stage, words, fields):
+    assert knobs.settings(stage, words) == fields
 
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_stage_has_the_knobs_whose_field_its_setting_has(stage):
-    known = keys(module_of(stage).Setting)
+    field_names = keys(module_of(stage).Setting)
     for knob in knobs.KNOBS:
-        has = stage in knob.stages and any(each in known for each in knob.keys)
+        has = stage in knob.stages and any(each in field_names for each in knob.keys)
         assert (knob in knobs.of_stage(stage)) == has
 
 
 @pytest.mark.parametrize(
-    ("stage", "given", "why"),
+    ("stage", "words", "why"),
     [
         ("path", {"streams": "2"}, "probe path: --streams not allowed here; it has --seconds"),
         ("tcp", {"streams": "0"}, "--streams: '0' is not a whole number of 1 or more"),
@@ -64,9 +64,9 @@ def test_a_stage_has_the_knobs_whose_field_its_setting_has(stage):
         ("matrix", {"streams": "1,x"}, "--streams: 'x' is not a whole number of 1 or more"),
     ],
 )
-def test_a_knob_that_the_stage_has_not_and_a_word_that_is_none_are_refused(stage, given, why):
+def test_a_knob_that_the_stage_has_not_and_a_word_that_is_none_are_refused(stage, words, why):
     with pytest.raises(Refused) as refused:
-        knobs.settings(stage, given)
+        knobs.settings(stage, words)
     assert (refused.value.kind, refused.value.text[: len(why)]) == ("usage", why)
 
 

@@ -32,7 +32,6 @@ LINES = [
 
 
 def screen(lines=LINES, width=80, **keywords):
-    """What a terminal of so many columns shows."""
     feed = Feed(None, used=deque([(0.0, 1.0), (10.0, 1.09)]))
     view = View(**keywords)
     file = io.StringIO()
@@ -95,7 +94,7 @@ def on_terminal(do, *arguments):
     do: called with what was written so far, until it returns True.
     """
     main, side = pty.openpty()
-    before = termios.tcgetattr(side)
+    earlier = termios.tcgetattr(side)
     process = subprocess.Popen(
         [sys.executable, "-m", "bottleneck", "watch", "--live", *arguments],
         stdin=side,
@@ -124,28 +123,28 @@ def on_terminal(do, *arguments):
     thread.join(10)
     os.close(side)
     os.close(main)
-    return "".join(written), code, before, attributes
+    return "".join(written), code, earlier, attributes
 
 
 def interrupt(written, process, main):
-    if shown := "copy, " in written:
+    if copying := "copy, " in written:
         process.send_signal(signal.SIGINT)
-    return shown
+    return copying
 
 
 def press_q(written, process, main):
-    if shown := "copy, " in written:
+    if copying := "copy, " in written:
         os.write(main, b"q")
-    return shown
+    return copying
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("do", "code"), [(press_q, 0), (interrupt, 130)])
 def test_the_terminal_is_as_it_was(do, code):
     with transfer() as sender:
-        written, ended, before, after = on_terminal(do, str(sender.pid))
+        written, ended, earlier, later = on_terminal(do, str(sender.pid))
     assert ended == code
-    assert before == after
+    assert earlier == later
     assert written.count("\x1b[?1049h") == written.count("\x1b[?1049l") == 1
     assert written.index("\x1b[?25l") < written.rindex("\x1b[?25h")
     assert "push to 127.0.0.1, python" in written
@@ -162,9 +161,9 @@ def test_without_a_terminal_there_are_plain_lines_until_the_time_is_over(begin, 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("more", [("--agent", "exec:"), ("--json", "x.json"), ("--redact",)])
-def test_what_a_live_watch_cannot_do_is_refused(begin, watched, more, tmp_path):
-    process = begin("watch", "--live", *more, cwd=tmp_path)
+@pytest.mark.parametrize("options", [("--agent", "exec:"), ("--json", "x.json"), ("--redact",)])
+def test_what_a_live_watch_cannot_do_is_refused(begin, watched, options, tmp_path):
+    process = begin("watch", "--live", *options, cwd=tmp_path)
     _, (complaint,) = watched.finish(process)
     assert process.returncode == 64
     assert "--live: use it without" in complaint

@@ -15,7 +15,7 @@ LOOK_SECONDS = 0.02
 
 def listening(process):
     """Ports that a process of ours listens on, with what it is: coordinator, agent, child."""
-    found = set()
+    listeners = set()
     with contextlib.suppress(psutil.Error):
         agents = process.children()
         kinds = {process: "coordinator", **dict.fromkeys(agents, "agent")}
@@ -23,8 +23,8 @@ def listening(process):
             with contextlib.suppress(psutil.Error):
                 kind = kinds.get(each) or each.name().partition("[")[0]
                 ports = each.net_connections(kind="tcp")
-                found |= {(kind, e.laddr.port) for e in ports if e.status == psutil.CONN_LISTEN}
-    return found
+                listeners |= {(kind, e.laddr.port) for e in ports if e.status == psutil.CONN_LISTEN}
+    return listeners
 
 
 def test_in_a_run_no_coordinator_and_no_agent_listens(samba, begin, tmp_path):
@@ -34,14 +34,14 @@ def test_in_a_run_no_coordinator_and_no_agent_listens(samba, begin, tmp_path):
         *"--agent exec: --yes --quiet --budget 60".split(),
         environment={"BOTTLENECK_PASSWORD": PASSWORD},
     )
-    found, process = set(), psutil.Process(run.pid)
+    listeners, process = set(), psutil.Process(run.pid)
     until = time.monotonic() + 4 * GENEROUS_SECONDS
     while run.poll() is None and time.monotonic() < until:
-        found |= listening(process)
+        listeners |= listening(process)
         time.sleep(LOOK_SECONDS)
     assert run.returncode in (0, 3)
-    kinds = {kind for kind, _ in found}
+    kinds = {kind for kind, _ in listeners}
     # Data ports are children's, for their seconds; smbd serves the client's temporary share.
-    assert not kinds & {"coordinator", "agent"}, found
-    assert any(kind.startswith("python") for kind in kinds), found
-    assert kinds <= {"smbd", *(kind for kind in kinds if kind.startswith("python"))}, found
+    assert not kinds & {"coordinator", "agent"}, listeners
+    assert any(kind.startswith("python") for kind in kinds), listeners
+    assert kinds <= {"smbd", *(kind for kind in kinds if kind.startswith("python"))}, listeners

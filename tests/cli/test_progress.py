@@ -1,4 +1,4 @@
-"""What a person sees while a run is under way: a line a step, and a terminal left as it was."""
+"""Progress of a run on the screen: a line a step, and a terminal left as it was."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def usage():
 
 
 def ended(usage=None, **options):
-    known = {"outcome": "measured", "bytes_per_second": 118e6, "client": usage, "server": usage}
-    return Event("tcp push", 3.2, 20.0, **{**known, **options})
+    fields = {"outcome": "measured", "bytes_per_second": 118e6, "client": usage, "server": usage}
+    return Event("tcp push", 3.2, 20.0, **{**fields, **options})
 
 
-def told(capsys, *events, style: units.Style = "si"):
-    """What stands on stderr where it is no terminal."""
+def plain_lines(capsys, *events, style: units.Style = "si"):
+    """Returns the lines on stderr where it is no terminal."""
     with progress.watching(False, style) as tell:
         for event in events:
             tell(event)
@@ -47,14 +47,14 @@ def told(capsys, *events, style: units.Style = "si"):
 
 def test_a_step_that_ended_is_one_plain_line_with_both_hosts_and_the_time_left(capsys, usage):
     running = Event("tcp push", 1.0, 20.0, sample=Sample(1.0, 10**8))
-    assert told(capsys, Event("tcp push", 0.0, 20.0), running, ended(usage)) == [
+    assert plain_lines(capsys, Event("tcp push", 0.0, 20.0), running, ended(usage)) == [
         "  3.2 s  tcp push: 118 MB/s; client CPU 100%, RAM 1.17 GiB; server CPU 100%, RAM 1.17 GiB"
         "  (17 s left)"
     ]
 
 
 def test_what_could_not_be_measured_says_why_and_acts_on_nothing(capsys):
-    (line,) = told(capsys, ended(outcome=f"failed: {HOSTILE}", bytes_per_second=None))
+    (line,) = plain_lines(capsys, ended(outcome=f"failed: {HOSTILE}", bytes_per_second=None))
     assert "failed: nas\\x1b[2J\\x0d\\x0a\\u202e[red]" in line
 
 
@@ -67,11 +67,11 @@ def test_rates_are_in_the_style_that_is_asked_for_and_no_others_are(capsys):
 
 def test_an_interval_is_a_line_with_its_time_its_bytes_and_its_rate(capsys):
     lines = io.StringIO()
-    moved = [(0.0, 0), (0.5, 5 << 20), (0.98, 10 << 20), (1.6, 10 << 20), (2.0, 40 << 20)]
+    bytes_over_time = [(0.0, 0), (0.5, 5 << 20), (0.98, 10 << 20), (1.6, 10 << 20), (2.0, 40 << 20)]
     with progress.watching(False, "si", progress.Intervals(1.0, lines)) as tell:
         for _ in range(2):
             tell(Event("tcp push", 0.0, 20.0))
-            for each in moved:
+            for each in bytes_over_time:
                 tell(Event("tcp", 1.0, 20.0, sample=Sample(*each)))
             tell(ended())
     assert lines.getvalue().splitlines() == 2 * [
@@ -97,7 +97,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def shown(*events, width=80, encoding=None, **options):
+def output(*events, width=80, encoding=None, **options):
     """All that was written to a terminal, its lines still there at the end."""
     raw = io.BytesIO()
     file = io.TextIOWrapper(raw, encoding=encoding or "utf-8", write_through=True)
@@ -110,8 +110,8 @@ def shown(*events, width=80, encoding=None, **options):
 
 def lines_of(text):
     """Lines that stay: without those that are erased, and without control sequences."""
-    kept = re.sub(r"[^\n\r]*(?=\r\x1b\[2K|\n(?:\x1b\[\?25h)?\r\x1b\[1A\x1b\[2K)", "", text)
-    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", kept)
+    remaining = re.sub(r"[^\n\r]*(?=\r\x1b\[2K|\n(?:\x1b\[\?25h)?\r\x1b\[1A\x1b\[2K)", "", text)
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", remaining)
     return [line for line in plain.replace("\r", "\n").split("\n") if line.strip()]
 
 
@@ -126,7 +126,7 @@ def test_on_a_narrow_terminal_the_first_host_keeps_its_title(usage, width):
 
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_finished_steps_are_lines_in_columns_that_fit(usage, width):
-    text = shown(ended(usage), ended(usage, bytes_per_second=2.1e9, server=None), width=width)
+    text = output(ended(usage), ended(usage, bytes_per_second=2.1e9, server=None), width=width)
     lines = lines_of(text)
     title = next(line for line in lines if line.startswith("step"))
     first = next(line for line in lines if line.startswith("tcp push") and "118" in line)
@@ -147,7 +147,7 @@ def test_the_bars_have_one_logarithmic_scale():
 
 def test_a_reason_is_told_whole_and_hangs_below_itself(usage):
     why = "failed: " + "the server closed the connection " * 5
-    lines = lines_of(shown(ended(outcome=why.strip(), bytes_per_second=None)))
+    lines = lines_of(output(ended(outcome=why.strip(), bytes_per_second=None)))
     assert " ".join(" ".join(lines).split()).count("the server closed the connection") == 5
     assert lines[0].startswith("tcp push  ") and len(lines) == 4
     assert all(line.startswith(" " * 29) for line in lines[1:])
@@ -155,7 +155,7 @@ def test_a_reason_is_told_whole_and_hangs_below_itself(usage):
 
 def test_hostile_text_neither_moves_the_cursor_nor_is_markup():
     refused = ended(outcome=f"failed: {HOSTILE}", bytes_per_second=None)
-    plain = shown(refused, Event(HOSTILE, 1.0, 20.0), width=120)
+    plain = output(refused, Event(HOSTILE, 1.0, 20.0), width=120)
     text = re.sub(r"\x1b\[(?:[0-9;]*m|\?25[hl]|2K|1A|1B|J)", "", plain)
     assert "\x1b" not in text and "\u202e" not in text
     assert "nas\\x1b[2J\\x0d\\x0a\\u202e[red]" in text
@@ -228,34 +228,34 @@ def drawn(board, width):
 
 
 def test_a_terminal_that_became_narrower_keeps_no_wrapped_rest():
-    """Of a line of 79 on 30 columns three rows are erased: two more than of one that fits."""
+    """A line of 79 on 30 columns has three rows to erase: two more than one that fits."""
     console = Console(file=io.StringIO(), width=80, force_terminal=True)
     board = progress.Board(terminal.ASCII, load=FixedLoad(), budget_seconds=20.0)
     live = progress._Live(board, console=console, auto_refresh=False, transient=True)
     console.print(board)
-    before = live.process_renderables([])[0]
+    wide = live.process_renderables([])[0]
     console.width = 30
-    after = live.process_renderables([])[0]
-    count = str(after).count("\x1b[1A")
-    assert str(before).count("\x1b[1A") == 0
+    narrow = live.process_renderables([])[0]
+    count = str(narrow).count("\x1b[1A")
+    assert str(wide).count("\x1b[1A") == 0
     assert count == -(-board.characters // 30) - 1 == 2
 
 
 def screen_of(text, rows=24):
-    """What a terminal of so many rows shows at the end: the control sequences that we use."""
-    screen, at = [""], 0
+    """Returns a terminal's last rows, by the control sequences that we use."""
+    screen, row = [""], 0
     for token in re.findall(r"\x1b\[[0-9;?]*[a-zA-Z]|[\r\n]|[^\x1b\r\n]+", text):
         if token == "\n":
-            at += 1
-            screen += [""] * (at + 1 - len(screen))
+            row += 1
+            screen += [""] * (row + 1 - len(screen))
         elif token.endswith("A") and token.startswith("\x1b"):
-            at = max(at - int(token[2:-1] or 1), len(screen) - rows, 0)
+            row = max(row - int(token[2:-1] or 1), len(screen) - rows, 0)
         elif token == "\x1b[J":
-            screen[at:] = [""] * (len(screen) - at)
+            screen[row:] = [""] * (len(screen) - row)
         elif token == "\x1b[2K":
-            screen[at] = ""
+            screen[row] = ""
         elif not token.startswith(("\x1b", "\r")):
-            screen[at] += token
+            screen[row] += token
     return screen[-rows:]
 
 
@@ -263,10 +263,10 @@ def screen_of(text, rows=24):
 def test_at_the_end_nothing_of_it_is_on_the_screen(usage, steps):
     """Nor is anything lost that stood there before, unless it was scrolled away."""
     events = [ended(usage), ended(outcome="too slow " * 20)] * steps
-    screen = screen_of("$ bottleneck diagnose\n" + shown(*events) + "the answer\n")
-    before = ["$ bottleneck diagnose"] if steps < 10 else []
-    assert [line for line in screen if line.strip()] == [*before, "the answer"]
-    assert "118 MB/s" in shown(*events) or not steps
+    screen = screen_of("$ bottleneck diagnose\n" + output(*events) + "the answer\n")
+    earlier = ["$ bottleneck diagnose"] if steps < 10 else []
+    assert [line for line in screen if line.strip()] == [*earlier, "the answer"]
+    assert "118 MB/s" in output(*events) or not steps
 
 
 def test_a_terminal_that_goes_away_ends_no_run(usage):
@@ -299,10 +299,10 @@ def test_ctrl_c_leaves_a_cursor_and_no_half_line():
 
 
 def test_the_first_reading_knows_no_core_and_the_next_a_share():
-    own = OwnLoad()
-    first = own.text()
+    load = OwnLoad()
+    first = load.text()
     assert "%" not in first
-    own.last_text = "kept"
-    assert own.text() == "kept", "read again within its second"
-    own.read_at -= 2.0
-    assert re.fullmatch(r"(\d+% ?)?(\S+ [KMGT]iB)?", own.text())
+    load.last_text = "kept"
+    assert load.text() == "kept", "read again within its second"
+    load.read_at -= 2.0
+    assert re.fullmatch(r"(\d+% ?)?(\S+ [KMGT]iB)?", load.text())

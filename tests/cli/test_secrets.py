@@ -19,7 +19,7 @@ PASSWORD = "hunter2-and-more"
 
 
 def shown_environment(pid):
-    """What /proc shows of it; only root may look."""
+    """Returns a process's environment as /proc has it; only root may look."""
     try:
         return Path(f"/proc/{pid}/environ").read_bytes()
     except PermissionError:

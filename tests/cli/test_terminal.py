@@ -28,7 +28,7 @@ class Stream(io.StringIO):
 
 
 @pytest.fixture
-def made(monkeypatch):
+def console_on(monkeypatch):
     """Makes a console in an environment, on a terminal or a pipe."""
 
     def go(tty, stderr=False, **environment):
@@ -68,8 +68,8 @@ def coloured(console):
         (True, {"TERM": "dumb"}, False),
     ],
 )
-def test_colours_are_where_the_environment_wants_them(made, tty, environment, colours):
-    assert coloured(made(tty, **environment)) is colours
+def test_colours_are_where_the_environment_wants_them(console_on, tty, environment, colours):
+    assert coloured(console_on(tty, **environment)) is colours
 
 
 @pytest.mark.parametrize(
@@ -85,14 +85,14 @@ def test_colours_are_where_the_environment_wants_them(made, tty, environment, co
         (True, {"NO_COLOR": "1"}, True),
     ],
 )
-def test_lines_are_drawn_anew_on_a_real_terminal_alone(made, tty, environment, moves):
-    assert progress.moves(made(tty, stderr=True, **environment)) is moves
+def test_lines_are_drawn_anew_on_a_real_terminal_alone(console_on, tty, environment, moves):
+    assert progress.moves(console_on(tty, stderr=True, **environment)) is moves
 
 
-def test_a_pipe_is_as_wide_as_the_user_says_or_as_a_log_is(made):
-    assert made(False).width == 100
-    assert made(False, COLUMNS="132").width == 132
-    assert made(False, TERM="dumb").width == 100
+def test_a_pipe_is_as_wide_as_the_user_says_or_as_a_log_is(console_on):
+    assert console_on(False).width == 100
+    assert console_on(False, COLUMNS="132").width == 132
+    assert console_on(False, TERM="dumb").width == 100
 
 
 @pytest.mark.parametrize(

@@ -75,9 +75,9 @@ def transfer(reader_seconds=0.0):
 def agents(process, word):
     """Agents below a run whose command has the word."""
     with contextlib.suppress(psutil.NoSuchProcess):
-        found = [psutil.Process(each) for each in living.below(process.pid)]
+        family = [psutil.Process(each) for each in living.below(process.pid)]
         return [
-            each.pid for each in found if "python" in each.name() and word in str(each.cmdline())
+            each.pid for each in family if "python" in each.name() and word in str(each.cmdline())
         ]
     return []
 
