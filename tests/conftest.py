@@ -1,4 +1,4 @@
-"""What many tests start: the program itself, and a real Samba of its own."""
+"""Fixtures for many tests: the program itself, and a real Samba."""
 
 import ctypes
 import gc
@@ -36,7 +36,7 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_configure() -> None:
-    """What a job in the background inherits, and what this user has configured, changes nothing."""
+    """Makes the run independent of inherited signals and of this user's configuration."""
     os.environ["BOTTLENECK_CONFIG"] = ""
     os.environ["XDG_STATE_HOME"] = STATE
     os.environ.pop("COLUMNS", None)  # which pytest-xdist sets
@@ -48,15 +48,13 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was collected stays: no collection of garbage and no fork looks at it again."""
+    """Keeps collected tests out of garbage collection, and out of each fork's."""
     gc.collect()
     gc.freeze()
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run of the program ended."""
-
     code: int
     out: str
     err: str
@@ -130,11 +128,11 @@ def run_bottleneck(*arguments, password=None, seconds=120, cwd=None, environment
 
 
 def in_this_process(arguments, cwd, environment):
-    """What an offline command ends with and prints, where there is no fork(2)."""
+    """Runs an offline command where there is no fork(2); returns its code and output."""
     from bottleneck.cli import app
 
     streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n") for _ in range(2)]
-    here, before = Path.cwd(), dict(os.environ)
+    here, variables = Path.cwd(), dict(os.environ)
     os.environ.update(environment)
     os.chdir(cwd or ".")
     try:
@@ -143,7 +141,7 @@ def in_this_process(arguments, cwd, environment):
     finally:
         os.chdir(here)
         os.environ.clear()
-        os.environ.update(before)
+        os.environ.update(variables)
     for each in streams:
         each.flush()
     return Ended(code, *(each.buffer.getvalue().decode() for each in streams))
@@ -212,7 +210,7 @@ def drop_privileges():
 
 @pytest.fixture
 def unprivileged():
-    """What Popen's preexec_fn takes, to have a program's rights be those of its user alone."""
+    """Returns a preexec_fn for Popen that leaves a program its user's rights alone."""
     return drop_privileges
 
 
@@ -263,7 +261,7 @@ class SmbMount:
 
     folder: Path
     shared: Path
-    """The same folder at the server."""
+    """Path of the folder at the server."""
     smbd: int
     """Its process id, and its group's."""
     daemon: int
@@ -317,8 +315,8 @@ LONG_FIGURE = re.compile(r"\d+\.\d{7,}(e[-+]\d+)?")
 """Its last digits are the machine's."""
 
 
-def _kept(path):
-    """What a file keeps, by the name of the test."""
+def _stored_texts(path):
+    """Returns the texts in a golden file, by the name of the test."""
     blocks = path.read_text("utf-8").split("\n== ") if path.exists() else []
     return dict(block.removeprefix("== ").split("\n", 1) for block in blocks)
 
@@ -331,12 +329,12 @@ def golden(request):
     `UPDATE_GOLDEN=1` keeps what is said now.
     """
     lines = []
-    yield lambda line: lines.append(LONG_FIGURE.sub(lambda told: f"{float(told[0]):.9g}", line))
+    yield lambda line: lines.append(LONG_FIGURE.sub(lambda hit: f"{float(hit[0]):.9g}", line))
     path = request.path.parent / "golden" / f"{request.path.stem.removeprefix('test_')}.txt"
-    kept, text = _kept(path), "\n".join(lines).rstrip()
+    stored, text = _stored_texts(path), "\n".join(lines).rstrip()
     if os.environ.get("UPDATE_GOLDEN"):
-        kept[request.node.name] = text
+        stored[request.node.name] = text
         path.parent.mkdir(exist_ok=True)
-        told = (f"== {name}\n{kept[name].rstrip()}\n" for name in sorted(kept))
-        path.write_text("".join(told), "utf-8")
-    assert text == kept.get(request.node.name, "").rstrip()
+        blocks = (f"== {name}\n{stored[name].rstrip()}\n" for name in sorted(stored))
+        path.write_text("".join(blocks), "utf-8")
+    assert text == stored.get(request.node.name, "").rstrip()

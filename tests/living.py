@@ -89,8 +89,8 @@ def until(holds: Callable[[], bool], seconds: float = GENEROUS_SECONDS) -> bool:
 
 def ended(pids: Iterable[int], seconds: float = GENEROUS_SECONDS) -> bool:
     """Whether none of them lives any more, in time."""
-    known = list(pids)
-    return until(lambda: not any(map(alive, known)), seconds)
+    remaining = list(pids)
+    return until(lambda: not any(map(alive, remaining)), seconds)
 
 
 def entered(manager: AbstractContextManager[Any]) -> None:
@@ -127,12 +127,12 @@ def unacknowledged_bytes(connection: socket.socket) -> int:
 
 def below(ancestor: int) -> set[int]:
     """A process's living descendants now."""
-    found: set[int] = set()
+    descendants: set[int] = set()
     waiting = [ancestor]
     while waiting:
         with contextlib.suppress(OSError):
             for task in Path(f"/proc/{waiting.pop()}/task").iterdir():
                 children = [int(each) for each in (task / "children").read_text().split()]
-                found.update(filter(alive, children))
+                descendants.update(filter(alive, children))
                 waiting.extend(children)
-    return found
+    return descendants

@@ -19,8 +19,8 @@ _LOADED: dict[int, Report] = {}
 def load(path: Path) -> Report:
     """The report of a file that no test changes."""
     packed = path.suffix == ".gz"
-    known = report.loads(gzip.decompress(path.read_bytes())) if packed else report.load(path)
-    return _LOADED.setdefault(id(known), known)
+    example = report.loads(gzip.decompress(path.read_bytes())) if packed else report.load(path)
+    return _LOADED.setdefault(id(example), example)
 
 
 @cache
@@ -30,6 +30,6 @@ def _diagnosed(identity: int, style: str) -> Diagnosis:
 
 
 def diagnose(report: Report) -> Diagnosis:
-    """What a report means; of one that `load` gave, found once."""
+    """Returns the diagnosis of a report; of one that `load` gave, found once."""
     style = rate_text(1e6)
     return _diagnosed(id(report), style) if id(report) in _LOADED else diagnosis.diagnose(report)

@@ -25,11 +25,11 @@ CLOCK_AND_CHANCE = (
     *"time socket ssl select selectors asyncio psutil random secrets".split(),
     *"subprocess threading multiprocessing ctypes fcntl signal".split(),
 )
-"""What makes a result depend on when, where and beside what it was worked out."""
+"""Modules that make a result depend on when, where and beside what it was worked out."""
 MACHINE = ("os", "io", "pathlib", "datetime")
-"""What reads a host's files and its calendar."""
+"""Modules that read a host's files and its calendar."""
 TRAVELLING = sorted({*map(Path, names_and_sources()), Path("probes/programs/samba.py")})
-"""What runs on the other host, and the private Samba, which a lab starts with any Python."""
+"""Files that run on the other host, and the private Samba, which a lab starts with any Python."""
 
 
 @cache
@@ -54,7 +54,7 @@ def _imported(path: Path) -> Iterator[str]:
 
 
 def reaches(path: Path, *packages: str) -> set[str]:
-    """Those of a file's imports that lie in one of the packages."""
+    """Returns the imports of a file that lie in one of the packages."""
     return {
         name
         for name in imports(path)
@@ -107,9 +107,9 @@ def room(path: Path) -> str:
 
 @cache
 def first_lines(name: str) -> str:
-    """What a room's `__init__.py` says of it, in one line."""
-    told = ast.get_docstring(ast.parse((ROOT / name / "__init__.py").read_text()))
-    return " ".join((told or "").split())
+    """Returns the docstring of a room's `__init__.py` in one line."""
+    docstring = ast.get_docstring(ast.parse((ROOT / name / "__init__.py").read_text()))
+    return " ".join((docstring or "").split())
 
 
 def test_contributing_prints_every_room_once_and_nothing_is_loose() -> None:
@@ -130,9 +130,9 @@ def test_a_room_imports_only_rooms_below_its_own_and_says_which() -> None:
         said = first_lines(here).partition("It imports ")[2].partition(". Begin with ")[0]
         for other in {room(file) for file in own_files(path)} & level_of.keys() - {here}:
             assert level_of[here] < level_of[other], (path, other)
-            whole = "all other rooms" in said or other[:6] == "probes" and "the probes" in said
-            whole = whole and "the probes' " not in said
-            assert whole or re.search(rf"\b{other.partition('/')[2]}\b", said), (path, other)
+            names_all = "all other rooms" in said or other[:6] == "probes" and "the probes" in said
+            names_all = names_all and "the probes' " not in said
+            assert names_all or re.search(rf"\b{other.partition('/')[2]}\b", said), (path, other)
 
 
 def test_each_room_says_where_to_begin() -> None:
@@ -144,7 +144,7 @@ def test_each_room_says_where_to_begin() -> None:
 
 
 def test_which_system_this_is_is_asked_in_the_rooms_of_hosts_alone() -> None:
-    """What a platform has is asked of them by its own name."""
+    """A platform's abilities are asked of them by their own names."""
     asking = re.compile(r"\bsys\.platform\b|\bos\.name\b|\bplatform\.system\b")
     for path in set(under(*HOUSE)) - set(under(*OF_HOSTS)):
         assert not asking.search(path.read_text()), path
@@ -173,14 +173,14 @@ def test_nothing_that_analysis_reaches_knows_a_clock_a_socket_or_chance() -> Non
     writing = Path("bottleneck/report/document_file.py")
     # Windows' os, which opens files by its own calls; nothing but that is asked of it there.
     system = Path("probes/system/windows/os.py")
-    left, seen = under("bottleneck/analysis"), {writing, system}
-    while left:
-        path = left.pop()
-        seen.add(path)
+    waiting, visited = under("bottleneck/analysis"), {writing, system}
+    while waiting:
+        path = waiting.pop()
+        visited.add(path)
         assert not reaches(path, *CLOCK_AND_CHANCE), path
-        left += [other for other in own_files(path) if other not in seen]
-    assert Path("bottleneck/report/report.py") in seen
-    assert Path("probes/core/records.py") in seen
+        waiting += [other for other in own_files(path) if other not in visited]
+    assert Path("bottleneck/report/report.py") in visited
+    assert Path("probes/core/records.py") in visited
 
 
 def own_files(path: Path) -> Iterator[Path]:
@@ -193,7 +193,7 @@ def own_files(path: Path) -> Iterator[Path]:
 
 
 def test_a_diagnosis_is_made_without_a_socket_or_psutil() -> None:
-    """What Python itself has loaded at its start is not asked for."""
+    """Modules that Python itself has loaded at its start are not asked for."""
     code = f"""
 import sys
 before = set(sys.modules)

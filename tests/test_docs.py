@@ -34,8 +34,8 @@ def rows(text):
 def test_what_the_screen_says_in_troubleshooting_is_what_the_program_says():
     sources = [*(ROOT / "bottleneck").rglob("*.py"), *(ROOT / "probes").rglob("*.py")]
     said = "\n".join(each.read_text() for each in sources)
-    shown = [row for row in rows((ROOT / "docs/troubleshooting.md").read_text()) if "`" in row]
-    words = [each for row in shown for each in re.findall(r"`([^`]+)`", row) if "sudo" not in row]
+    lines = [row for row in rows((ROOT / "docs/troubleshooting.md").read_text()) if "`" in row]
+    words = [each for row in lines for each in re.findall(r"`([^`]+)`", row) if "sudo" not in row]
     assert len(words) > 12
     assert [each for each in words if each not in said] == []
 
@@ -44,8 +44,8 @@ def test_what_the_screen_says_in_troubleshooting_is_what_the_program_says():
     ("component", "cause"), [(each, cause) for each in CAUSES for cause in sorted(CAUSES[each])]
 )
 def test_every_verdict_has_its_row_with_a_meaning_and_a_next_step(component, cause):
-    told = [row for row in rows(READING) if re.search(rf"`{component}/(\S+/)?{cause}`", row)]
-    assert told, f"{component}/{cause}"
+    matches = [row for row in rows(READING) if re.search(rf"`{component}/(\S+/)?{cause}`", row)]
+    assert matches, f"{component}/{cause}"
 
 
 def test_no_row_is_about_a_verdict_that_cannot_be():
@@ -57,16 +57,16 @@ def test_no_row_is_about_a_verdict_that_cannot_be():
 
 def test_every_section_of_the_answer_has_its_row():
     table = READING.partition("| section |")[2].partition("\n\n")[0]
-    told = [row.strip("`") for row in rows(table) if row.startswith("`")]
+    sections = [row.strip("`") for row in rows(table) if row.startswith("`")]
     (section,) = [each for each in options_of(EXPLAIN) if each.key == "section"]
-    assert told and not [each for each in told if each not in section.help]
+    assert sections and not [each for each in sections if each not in section.help]
 
 
 def test_every_exit_code_is_told():
-    told = set(rows((ROOT / "docs/check.md").read_text()))
+    documented = set(rows((ROOT / "docs/check.md").read_text()))
     codes = {code for name, code in vars(exits).items() if name.isupper() and isinstance(code, int)}
-    assert {str(code) for code in codes} <= told
-    assert {"0", "1", "2", "3"} <= told
+    assert {str(code) for code in codes} <= documented
+    assert {"0", "1", "2", "3"} <= documented
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -109,7 +109,7 @@ def rendered(*options: str) -> subprocess.CompletedProcess[str]:
 
 
 def plain() -> str:
-    """As a terminal without bold shows it, in one line."""
+    """Returns the page as a terminal without bold shows it, in one line."""
     return " ".join(re.sub(".\b", "", rendered().stdout).split())
 
 
@@ -129,12 +129,12 @@ def test_roff_warns_of_nothing():
 
 
 def test_every_command_and_every_option_is_in_it():
-    shown = plain()
+    page = plain()
     for name, command in commands_of(tree()).items():
-        assert f"bottleneck {name}" in shown
+        assert f"bottleneck {name}" in page
         for option in options_of(command):
             for flag in option.flags:
-                assert re.search(rf"(?<![\w-]){flag}(?![\w-])", shown), (name, flag)
+                assert re.search(rf"(?<![\w-]){flag}(?![\w-])", page), (name, flag)
 
 
 def test_what_is_copied_from_it_is_plain_ascii():
@@ -194,7 +194,7 @@ def test_the_pages_picture_is_one_of_the_size_that_the_script_makes():
 
 
 def test_the_cores_for_faster_links_follow_from_the_measured_costs():
-    told = (ROOT / "benchmarks/RESULTS.md").read_text()
+    results = (ROOT / "benchmarks/RESULTS.md").read_text()
     cell = re.compile(
         r"^(\S+)\.(\S+)\.(read|write) +([\d.]+) ([MG])B/s .* ([\d.]+)   [\d.]+$", re.M
     )
@@ -203,7 +203,7 @@ def test_the_cores_for_faster_links_follow_from_the_measured_costs():
             float(rate) / (1000 if unit == "M" else 1),
             float(cost),
         )
-        for name, how, verb, rate, unit, cost in cell.findall(told)
+        for name, how, verb, rate, unit, cost in cell.findall(results)
         for dialect in ["1" if name == "nt1" else f" {name}"]
     }
     table = re.findall(r"^\| (SMB.*?) \|(.*)\|$", (ROOT / "docs/scale.md").read_text(), re.M)
@@ -211,5 +211,5 @@ def test_the_cores_for_faster_links_follow_from_the_measured_costs():
     for copy, cells in table:
         rate, cost = measured[copy]
         cores = [f"{cost * gigabits * 0.9415 / 8:.1f}" for gigabits in (10, 25, 100)]
-        wanted = [f"{cost:.2f}", f"{1 / cost:.2f} GB/s", f"{rate:.2f} GB/s", *cores]
-        assert [each.strip() for each in cells.split("|")] == wanted, copy
+        expected = [f"{cost:.2f}", f"{1 / cost:.2f} GB/s", f"{rate:.2f} GB/s", *cores]
+        assert [each.strip() for each in cells.split("|")] == expected, copy

@@ -29,7 +29,7 @@ UNIT = EXAMPLES / "systemd" / "copy-bottleneck-check.service"
 TIMER = UNIT.with_suffix(".timer")
 FLEET = UNIT.with_name("bottleneck-fleet.service")
 RISK_TENTHS = 25
-"""Of systemd-analyze's ten: 1.9 today, the network and the host's /proc are needed."""
+"""Exposure of ten at most: 1.9 today, the network and the host's /proc are needed."""
 
 
 def read(name):
@@ -47,10 +47,10 @@ def ran(*command, **options):
 
 
 def needs(program):
-    found = shutil.which(program)
-    if found is None:
+    path = shutil.which(program)
+    if path is None:
         pytest.skip(f"{program} is not installed")
-    return found
+    return path
 
 
 # -- the command lines -------------------------------------------------------------------------
@@ -80,21 +80,21 @@ def of_gitlab():
 
 
 def of_systemd():
-    """As systemd splits and fills them in: `${A}` stays a word, `$A` becomes many."""
+    """Yields words as systemd splits and fills them in: `${A}` stays a word, `$A` becomes many."""
     text = UNIT.read_text(encoding="utf-8")
-    known = {"CREDENTIALS_DIRECTORY": "/run/credentials", "RUNTIME_DIRECTORY": "/run/copies"}
-    known |= {"STATE_DIRECTORY": "/var/lib/copies", "CACHE_DIRECTORY": "/var/cache/copies"}
-    known["INVOCATION_ID"] = "0f2e"
+    variables = {"CREDENTIALS_DIRECTORY": "/run/credentials", "RUNTIME_DIRECTORY": "/run/copies"}
+    variables |= {"STATE_DIRECTORY": "/var/lib/copies", "CACHE_DIRECTORY": "/var/cache/copies"}
+    variables["INVOCATION_ID"] = "0f2e"
     for line in re.findall(r"^Environment=(.*)$", text, re.MULTILINE):
         name, _, value = line.strip('"').partition("=")
-        known[name] = value
+        variables[name] = value
     for line in re.findall(r"^ExecStart=-?(.*)$", text, re.MULTILINE):
         words = []
         for word in shlex.split(line):
             if re.fullmatch(r"\$\w+", word):
-                words += known[word[1:]].split()
+                words += variables[word[1:]].split()
             else:
-                words.append(re.sub(r"\$\{(\w+)\}", lambda hit: known[hit[1]], word))
+                words.append(re.sub(r"\$\{(\w+)\}", lambda hit: variables[hit[1]], word))
         assert words[0] == PROGRAM
         yield words[1:]
 
@@ -102,22 +102,22 @@ def of_systemd():
 def of_nagios():
     text = read("nagios-command.cfg")
     line = re.search(r"command_line\s+(.*)", text)[1]
-    name, *given = re.search(r"check_command\s+(.*)", text)[1].strip().split("!")
+    name, *arguments = re.search(r"check_command\s+(.*)", text)[1].strip().split("!")
     assert f"command_name  {name}\n" in text
-    for index, value in enumerate(given, 1):
+    for index, value in enumerate(arguments, 1):
         line = line.replace(f"$ARG{index}$", value)
     words = shlex.split(line)
     assert words[0] == PROGRAM and "$" not in line
     # NRPE refuses arguments with any of these.
-    assert not set("".join(given)) & set("|`&><'\\[]{};")
+    assert not set("".join(arguments)) & set("|`&><'\\[]{};")
     yield words[1:]
 
 
 def of_icinga():
-    command, arguments, given = icinga()
+    command, arguments, variables = icinga()
     words = command[1:]
-    for option, told in arguments.items():
-        value = given.get(re.search(r'value = "\$(\w+)\$"', told)[1])
+    for option, argument in arguments.items():
+        value = variables.get(re.search(r'value = "\$(\w+)\$"', argument)[1])
         for each in value if isinstance(value, list) else [value] if value else []:
             words += [option, each]
     assert command[0] == PROGRAM
@@ -143,11 +143,11 @@ def icinga():
     text = re.sub(r"^\s*//.*$", "", read("icinga2-command.conf"), flags=re.MULTILINE)
     command = re.findall(r'"([^"]*)"', re.search(r"command = \[(.*)\]", text)[1])
     arguments = dict(re.findall(r'"(--[\w-]+)" = \{([^}]*)\}', text))
-    given = {}
+    variables = {}
     for name, value in re.findall(r"vars\.(\w+) = (.*)", text):
         matches = re.findall(r'"([^"]*)"', value)
-        given[name] = matches if value.startswith("[") else matches[0]
-    return command, arguments, given
+        variables[name] = matches if value.startswith("[") else matches[0]
+    return command, arguments, variables
 
 
 def parsed(line):
@@ -158,16 +158,16 @@ def parsed(line):
 
 def holds(line):
     """Asserts that a command line is one that we understand, its expectations too."""
-    told = parsed(line)
+    options = parsed(line)
     for severity, name in (("warning", "warn"), ("critical", "crit")):
-        for each in told.get(name) or ():
+        for each in options.get(name) or ():
             expectation.limit(each, severity)
-    for each in told.get("expect_cap") or ():
+    for each in options.get("expect_cap") or ():
         expectation.cap(each)
-    if told.get("max_age"):
-        expectation.age(told["max_age"])
+    if options.get("max_age"):
+        expectation.age(options["max_age"])
     if line[0] == "check":
-        assert told["format"] in ("text", "nagios", "junit", "openmetrics", "github", "json")
+        assert options["format"] in ("text", "nagios", "junit", "openmetrics", "github", "json")
 
 
 @pytest.mark.parametrize(("source", "line"), LINES)
@@ -181,14 +181,14 @@ def test_each_command_line_is_one_that_the_program_understands(source, line):
     ids=lambda each: each.__name__,
 )
 def test_what_is_expected_is_measured_without_an_agent_too(source):
-    """As the examples measure: else their first answer would be UNKNOWN."""
-    known = report.load(ROOT / "tests" / "data" / "report-v1-lab-no-agent.json")
+    """Without an agent as in the examples: else their first answer would be UNKNOWN."""
+    stored_report = report.load(ROOT / "tests" / "data" / "report-v1-lab-no-agent.json")
     for line in source():
-        told = parsed(line)
-        words = [*(told.get("warn") or ()), *(told.get("crit") or ())]
+        options = parsed(line)
+        words = [*(options.get("warn") or ()), *(options.get("crit") or ())]
         expected = [expectation.limit(each, "warning") for each in words]
         if expected:
-            judged = judge(known, diagnose(known), expected).judged
+            judged = judge(stored_report, diagnose(stored_report), expected).judged
             assert all(each.value is not None for each in judged), judged
 
 
@@ -213,8 +213,8 @@ def test_no_example_has_a_password():
 def test_every_example_is_in_the_readme():
     text = read("README.md")
     for path in set(EXAMPLES.iterdir()) - {EXAMPLES / "README.md"}:
-        named = f"{path.name}/" if path.is_dir() else path.name
-        assert named in text or path.suffix == ".toml", path
+        entry = f"{path.name}/" if path.is_dir() else path.name
+        assert entry in text or path.suffix == ".toml", path
 
 
 # -- CI ----------------------------------------------------------------------------------------
@@ -240,9 +240,9 @@ def test_the_workflow_keeps_its_reports_and_takes_no_rights():
     assert workflow["permissions"] == {}
     job = workflow["jobs"]["bottleneck"]
     assert "self-hosted" in job["runs-on"]
-    kept = job["steps"][-1]
-    assert kept["if"] == "always()"
-    assert kept["with"]["path"].split() == ["report.json", "report.html"]
+    upload = job["steps"][-1]
+    assert upload["if"] == "always()"
+    assert upload["with"]["path"].split() == ["report.json", "report.html"]
     # What a name in the workflow's context holds would be read as shell.
     assert not any("${{" in step.get("run", "") for step in job["steps"])
 
@@ -260,9 +260,9 @@ def test_the_pipeline_shows_the_junit_document_that_check_writes():
 
 def test_each_argument_of_icingas_file_is_an_option_of_check():
     options = {name for parameter in tree().commands["check"].params for name in parameter.opts}
-    _, arguments, given = icinga()
+    _, arguments, variables = icinga()
     assert arguments and set(arguments) <= options
-    assert set(given) == {
+    assert set(variables) == {
         "copy_bottleneck_max_age",
         *(f"copy_bottleneck_{name}" for name in ("report", "warn", "crit")),
     }
@@ -336,8 +336,8 @@ def checked(expression):
     for name, matchers in re.findall(rf"\b({PREFIX}\w+)\{{([^}}]*)\}}", expression):
         assert set(re.findall(r"(\w+)\s*[=!]", matchers)) <= METRICS[name], expression
     shared = set.intersection(*(METRICS[name] for name in names))
-    for kept in re.findall(r"\b(?:by|on) \(([^)]*)\)", expression):
-        assert set(re.split(r",\s*", kept)) <= shared, expression
+    for labels in re.findall(r"\b(?:by|on) \(([^)]*)\)", expression):
+        assert set(re.split(r",\s*", labels)) <= shared, expression
     return shared
 
 
@@ -387,11 +387,11 @@ def test_the_readme_names_every_metric_and_label():
 
 def test_what_powershell_writes_is_read():
     text = read("windows.md")
-    shown = text.split("```toml\n")[1].split("```")[0]
-    told = supplied_report.report_of(observations.loads(shown.encode()))
-    assert [step.stage for step, _ in told.entries] == ["smb-copy"]
+    block = text.split("```toml\n")[1].split("```")[0]
+    supplied = supplied_report.report_of(observations.loads(block.encode()))
+    assert [step.stage for step, _ in supplied.entries] == ["smb-copy"]
     script = text.split("```powershell\n")[1].split("```")[0]
     keys = r"^(\w+) ?=|^\[+(\w+)\]+"
-    matches = re.findall(keys, shown, re.MULTILINE)
+    matches = re.findall(keys, block, re.MULTILINE)
     written = script.split('@"\n')[1].split('\n"@')[0]
     assert re.findall(keys, written, re.MULTILINE) == matches

@@ -19,7 +19,7 @@ GOLDEN = Path(__file__).parent / "documents" / "golden"
 FILES = sorted(path.name for path in EXAMPLES.glob("*.toml"))
 
 
-def told(name: str):
+def report_of(name: str):
     return supplied_report.report_of(observations.loads((EXAMPLES / name).read_bytes()))
 
 
@@ -27,18 +27,18 @@ def told(name: str):
 def test_the_output_is_the_one_that_was_looked_at(name):
     """Each verdict in it is what the author of the file found; `UPDATE_GOLDEN=1` writes it anew."""
     path = GOLDEN / f"told-{name.removesuffix('.toml')}-100.txt"
-    shown = io.StringIO()
-    report = told(name)
-    console = Console(file=shown, width=100, highlight=False)
+    output = io.StringIO()
+    report = report_of(name)
+    console = Console(file=output, width=100, highlight=False)
     print_report(report, diagnose(report), console, ("all",))
     if os.environ.get("UPDATE_GOLDEN"):
-        path.write_text(shown.getvalue(), encoding="utf-8")
-    assert shown.getvalue() == path.read_text(encoding="utf-8")
+        path.write_text(output.getvalue(), encoding="utf-8")
+    assert output.getvalue() == path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_no_verdict_on_told_figures_is_sure(name):
-    assert all(each.verdict.confidence <= 0.8 for each in diagnose(told(name)).copies)
+    assert all(each.verdict.confidence <= 0.8 for each in diagnose(report_of(name)).copies)
 
 
 def test_the_template_is_one_and_the_readme_names_the_examples():

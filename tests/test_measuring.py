@@ -50,7 +50,7 @@ class Line:
 
 def lines() -> list[Line]:
     row = re.compile(r"^\|[^|]+\| `(bottleneck [^`]+)` \| `([^`]+)` \| ([^|]+?) \|$", re.M)
-    return [Line(*found) for found in row.findall(PAGE)]
+    return [Line(*cells) for cells in row.findall(PAGE)]
 
 
 LINES = lines()
@@ -64,17 +64,17 @@ def test_each_row_of_the_page_is_a_line_that_is_tried():
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line.ours)
 def test_each_option_of_a_line_is_one_of_the_stage(line):
     stage, *words = shlex.split(line.ours)[2:]
-    own = {f"--{each.name}" for each in knobs.of_stage(stage)}
+    accepted = {f"--{each.name}" for each in knobs.of_stage(stage)}
     every = {flag for each in options_of(commands_of(tree())["probe"]) for flag in each.flags}
-    foreign = {f"--{each.name}" for each in knobs.KNOBS} - own
+    foreign = {f"--{each.name}" for each in knobs.KNOBS} - accepted
     assert {each for each in words if each.startswith("--")} <= every - foreign
 
 
 def test_each_knob_of_the_network_and_of_repeated_runs_has_its_line():
-    told = {word for line in LINES for word in line.ours.split()}
+    words = {word for line in LINES for word in line.ours.split()}
     of_network = {each for stage in ("tcp", "udp", "matrix") for each in knobs.of_stage(stage)}
-    assert {f"--{each.name}" for each in of_network} <= told
-    assert {"--runs", "--interval", "--format"} <= told
+    assert {f"--{each.name}" for each in of_network} <= words
+    assert {"--runs", "--interval", "--format"} <= words
 
 
 # -- both lines, over a slow link -----------------------------------------------------------------
@@ -88,7 +88,6 @@ class World:
     server: int
 
     def run(self, arguments: list[str], most_seconds: float = 90.0) -> str:
-        """What a program prints that runs on the client."""
         inside = ["nsenter", f"--net=/proc/{self.client}/ns/net", *arguments]
         done = subprocess.run(
             inside, capture_output=True, text=True, timeout=most_seconds, check=False, cwd=ROOT
@@ -127,15 +126,15 @@ def world() -> Iterator[World]:
 
 
 def started(stack: ExitStack, arguments: list[str]) -> int:
-    made = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    stack.callback(made.wait)
-    stack.callback(made.kill)
-    return made.pid
+    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    stack.callback(process.wait)
+    stack.callback(process.kill)
+    return process.pid
 
 
 def wait_for_own_network(pids: list[int]) -> None:
-    own = Path("/proc/self/ns/net").readlink()
-    while any(Path(f"/proc/{pid}/ns/net").readlink() == own for pid in pids):
+    namespace = Path("/proc/self/ns/net").readlink()
+    while any(Path(f"/proc/{pid}/ns/net").readlink() == namespace for pid in pids):
         pass
 
 
@@ -151,10 +150,10 @@ def placed(line: str) -> str:
 def ours(line: Line, world: World, folder: Path) -> list[float]:
     """Bytes per second of the runs of our line, by its report."""
     report = folder / "report.json"
-    told = placed(line.ours).replace(
+    command = placed(line.ours).replace(
         "--agent ssh://nas", f"--agent 'exec:nsenter --net=/proc/{world.server}/ns/net'"
     )
-    words = [sys.executable, "-m", "bottleneck", *shlex.split(told)[1:]]
+    words = [sys.executable, "-m", "bottleneck", *shlex.split(command)[1:]]
     json_out = [] if "--format json" in line.ours else ["--json", str(report)]
     printed = world.run([*words, *json_out])
     tree = json.loads(report.read_text() if json_out else printed)
@@ -172,7 +171,7 @@ def rates(step: dict[str, Any]) -> list[float]:
 
 
 def of_iperf3(line: Line, world: World) -> list[float]:
-    """What iperf3's receiver counted; its options are those of the line."""
+    """Runs iperf3 with the line's options; returns the rates that its receiver counted."""
     words = shlex.split(placed(line.theirs))
     end = json.loads(world.run([*words, *({"-J"} - set(words))]))["end"]
     if "-u" in words:
@@ -185,8 +184,8 @@ def of_hyperfine(line: Line, world: World) -> list[float]:
     """The payload of iperf3 -n over hyperfine's times."""
     words = shlex.split(placed(line.theirs))
     tree = json.loads(world.run([*words, "--export-json", "/dev/stdout", "--style", "none"]))
-    moved = 1e6 * float(re.search(r"-n (\d+)M", line.theirs)[1])  # type: ignore[index]
-    return [moved / each for each in tree["results"][0]["times"]]
+    total_bytes = 1e6 * float(re.search(r"-n (\d+)M", line.theirs)[1])  # type: ignore[index]
+    return [total_bytes / each for each in tree["results"][0]["times"]]
 
 
 def of_iperf(line: Line, world: World) -> list[float]:
@@ -196,8 +195,8 @@ def of_iperf(line: Line, world: World) -> list[float]:
 
 def of_nuttcp(line: Line, world: World) -> list[float]:
     """The rate that its last line begins with."""
-    told = world.run(shlex.split(placed(line.theirs)))
-    return [float(re.search(r"= +([\d.]+) Mbps", told)[1]) * 125_000]  # type: ignore[index]
+    output = world.run(shlex.split(placed(line.theirs)))
+    return [float(re.search(r"= +([\d.]+) Mbps", output)[1]) * 125_000]  # type: ignore[index]
 
 
 THEIRS: dict[str, Callable[[Line, World], list[float]]] = {
@@ -213,9 +212,9 @@ def compare(line: Line, world: World, folder: Path) -> None:
     """Both figures are the same, within the noise of both."""
     measured = ours(line, world, folder)
     assert measured, f"no {line.figure} in the report"
-    told = THEIRS[line.program](line, world)
-    one, other = statistics.median(measured), statistics.median(told)
-    noise = max(NOISE_RATIO, *((max(each) - min(each)) / max(each) for each in (measured, told)))
+    theirs = THEIRS[line.program](line, world)
+    one, other = statistics.median(measured), statistics.median(theirs)
+    noise = max(NOISE_RATIO, *((max(each) - min(each)) / max(each) for each in (measured, theirs)))
     print(f"{line.ours}: {one:.4g}, {line.program} {other:.4g} bytes/s ({one / other - 1:+.1%})")
     assert abs(one / other - 1) <= noise, (one, other)
 

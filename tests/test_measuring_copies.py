@@ -44,15 +44,15 @@ def test_each_row_of_the_page_is_a_line_that_is_tried():
 
 def test_each_knob_and_each_option_of_a_copy_has_its_line():
     lines = [*(ours for ours, _ in LINES), *(each.ours for each in test_measuring.LINES)]
-    told = {word for line in lines for word in shlex.split(line)}
+    words = {word for line in lines for word in shlex.split(line)}
     of_copies = {"--dialect", "--signing", "--encryption", "--file", "--tree", "--native-command"}
-    assert {f"--{each.name}" for each in KNOBS} | of_copies <= told
+    assert {f"--{each.name}" for each in KNOBS} | of_copies <= words
 
 
 @pytest.mark.parametrize("ours", [ours for ours, _ in LINES])
 def test_each_option_of_a_line_is_one_of_probe(ours):
-    known = {flag for each in options_of(commands_of(tree())["probe"]) for flag in each.flags}
-    assert {each for each in shlex.split(ours) if each.startswith("--")} <= known
+    flags = {flag for each in options_of(commands_of(tree())["probe"]) for flag in each.flags}
+    assert {each for each in shlex.split(ours) if each.startswith("--")} <= flags
 
 
 @pytest.fixture(scope="module")
@@ -65,83 +65,84 @@ def world() -> Iterator[Any]:
     client = Caps(sends_bits_per_second=LINK_BITS_PER_SECOND, **disk)
     server = Caps(sends_bits_per_second=LINK_BITS_PER_SECOND)
     with ExitStack() as stack:
-        made = stack.enter_context(worlds.world(Plant(client, server)))
+        hosts = stack.enter_context(worlds.world(Plant(client, server)))
         files = f"""
             mkdir own own/photos mounted
             for n in $(seq {PHOTOS}); do head -c {PHOTO_BYTES} /dev/urandom >own/photos/$n; done
         """
-        made.client.run(["sh", "-ec", f"cd {made.client.folder}; {files}"])
+        hosts.client.run(["sh", "-ec", f"cd {hosts.client.folder}; {files}"])
         on_client(
-            made, placed("smbclient //nas/media -U alice -c 'recurse; prompt; mput photos'", made)
+            hosts, placed("smbclient //nas/media -U alice -c 'recurse; prompt; mput photos'", hosts)
         )
-        yield made
+        yield hosts
 
 
-def made_file(made: Any, line: str) -> None:
+def made_file(hosts: Any, line: str) -> None:
     """The file of a row, as long as our line says, or 16 MiB of a file that it names."""
     size = re.search(r"--size (\d+)MiB", f"{line} --size 16MiB" if "testfile" in line else line)
     if size:
-        on_client(made, f"dd if=/dev/urandom of=testfile bs=1M count={size[1]} conv=fsync")
+        on_client(hosts, f"dd if=/dev/urandom of=testfile bs=1M count={size[1]} conv=fsync")
 
 
-def placed(line: str, made: Any) -> str:
+def placed(line: str, hosts: Any) -> str:
     """A line with this world's names, and in a third of the time."""
-    line = line.replace("//nas/media", made.share.target).replace("alice", made.share.user)
-    line = line.replace("/mnt/media", str(made.client.folder / "mounted"))
-    line = re.sub(r"^smbclient", f"smbclient --password {made.share.password}", line)
+    line = line.replace("//nas/media", hosts.share.target).replace("alice", hosts.share.user)
+    line = line.replace("/mnt/media", str(hosts.client.folder / "mounted"))
+    line = re.sub(r"^smbclient", f"smbclient --password {hosts.share.password}", line)
     return re.sub(r"(--seconds |--runtime=)10\b", r"\g<1>3", line)
 
 
-def on_client(made: Any, line: str) -> str:
-    """What a line prints there, in the folder of its files."""
-    own = str(made.client.folder / "own")
-    told = {"BOTTLENECK_PASSWORD": made.share.password, "PYTHONPATH": str(ROOT)}
-    done = made.client.run(
-        ["env", "-C", own, *shlex.split(line)], environment=told, seconds=120, check=False
+def on_client(hosts: Any, line: str) -> str:
+    """Returns a line's output, in the folder of its files."""
+    folder = str(hosts.client.folder / "own")
+    variables = {"BOTTLENECK_PASSWORD": hosts.share.password, "PYTHONPATH": str(ROOT)}
+    done = hosts.client.run(
+        ["env", "-C", folder, *shlex.split(line)], environment=variables, seconds=120, check=False
     )
     assert done.returncode in {0, 3}, done
     return f"{done.stdout}{'' if '--json' in line else done.stderr}"
 
 
-def rates(made: Any, line: str) -> dict[str, list[float]]:
+def rates(hosts: Any, line: str) -> dict[str, list[float]]:
     """Bytes per second of the runs of our line, by what was copied, or read."""
     words = f"{sys.executable} -m bottleneck {line.partition(' ')[2]}"
-    steps = json.loads(on_client(made, f"{words} --yes --budget 20 --json -"))["steps"]
-    found: dict[str, list[float]] = {}
+    steps = json.loads(on_client(hosts, f"{words} --yes --budget 20 --json -"))["steps"]
+    rates_by_copy: dict[str, list[float]] = {}
     for step in steps:
         assert step["outcome"]["kind"] != "failed", step
         if step["outcome"]["kind"] == "measured" and step["setting"].get("end") != "memory":
             name = step["setting"].get("copy") or step["setting"]["verb"]
             runs = [run for run in step["outcome"]["runs"] if run[-1][0] > run[0][0]]
             made_now = [(run[-1][1] - run[0][1]) / (run[-1][0] - run[0][0]) for run in runs]
-            found.setdefault(name, []).extend(made_now)
-    return found
+            rates_by_copy.setdefault(name, []).extend(made_now)
+    return rates_by_copy
 
 
-def of_smbclient(made: Any, line: str) -> dict[str, float]:
+def of_smbclient(hosts: Any, line: str) -> dict[str, float]:
     """Its own averages of what it put and got, the middle of three runs."""
-    told: dict[str, list[float]] = {}
+    rates_by_verb: dict[str, list[float]] = {}
     for _ in range(3):
-        averages = re.findall(SMBCLIENT_AVERAGE, on_client(made, line), re.M)
+        averages = re.findall(SMBCLIENT_AVERAGE, on_client(hosts, line), re.M)
         # the last average of a run is that of all its files
         for verb, rate in dict(averages).items():
-            told.setdefault({"putting": "push", "getting": "pull"}[verb], []).append(float(rate))
-    return {verb: 1024 * statistics.median(rates) for verb, rates in told.items()}
+            rates_by_verb.setdefault({"putting": "push", "getting": "pull"}[verb], []).append(
+                float(rate)
+            )
+    return {verb: 1024 * statistics.median(rates) for verb, rates in rates_by_verb.items()}
 
 
-def of_fio(made: Any, line: str) -> dict[str, float]:
-    """What its jobs read."""
-    printed = on_client(made, f"{line} --output-format=json")
+def of_fio(hosts: Any, line: str) -> dict[str, float]:
+    printed = on_client(hosts, f"{line} --output-format=json")
     jobs = json.loads(printed[printed.index("{") :])["jobs"]
     return {"read": float(jobs[0]["read"]["bw_bytes"])}
 
 
-def of_hyperfine(made: Any, line: str) -> dict[str, float]:
+def of_hyperfine(hosts: Any, line: str) -> dict[str, float]:
     """The file over the middle of its times."""
     line = line.replace("hyperfine", "hyperfine --export-json /dev/stdout --style none", 1)
-    printed = on_client(made, line)
+    printed = on_client(hosts, line)
     document = json.loads(printed[printed.index('{\n  "results"') :].partition("\n}\n")[0] + "\n}")
-    size_bytes = int(on_client(made, "stat -c %s testfile"))
+    size_bytes = int(on_client(hosts, "stat -c %s testfile"))
     return {"push": size_bytes / document["results"][0]["median"]}
 
 
@@ -150,16 +151,16 @@ def of_hyperfine(made: Any, line: str) -> dict[str, float]:
 def test_each_line_finds_what_the_other_tool_finds(world, ours, theirs):
     made_file(world, ours)
     tools = {"smbclient": of_smbclient, "fio": of_fio, "hyperfine": of_hyperfine}
-    told = tools[theirs.split()[0]](world, placed(theirs, world))
-    found = rates(world, placed(ours, world))
-    assert told
-    for verb, other in told.items():
-        named = next(
-            name for name in (verb, f"file.{verb}.cached", f"{verb}.cached") if name in found
+    their_rates = tools[theirs.split()[0]](world, placed(theirs, world))
+    our_rates = rates(world, placed(ours, world))
+    assert their_rates
+    for verb, other in their_rates.items():
+        label = next(
+            name for name in (verb, f"file.{verb}.cached", f"{verb}.cached") if name in our_rates
         )
-        one = statistics.median(found[named])
+        one = statistics.median(our_rates[label])
         print(
-            f"{ours}: {named} {one:.4g}, {theirs.split()[0]} {other:.4g} ({one / other - 1:+.1%})"
+            f"{ours}: {label} {one:.4g}, {theirs.split()[0]} {other:.4g} ({one / other - 1:+.1%})"
         )
-        spread = (max(found[named]) - min(found[named])) / max(found[named])
-        assert abs(one / other - 1) <= max(NOISE_RATIO, spread), (named, one, other)
+        spread = (max(our_rates[label]) - min(our_rates[label])) / max(our_rates[label])
+        assert abs(one / other - 1) <= max(NOISE_RATIO, spread), (label, one, other)

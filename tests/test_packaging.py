@@ -35,7 +35,7 @@ def test_the_version_is_a_literal_that_pandas_reads_as_too_old() -> None:
     # PEP 440: release, then perhaps pre, post and development parts.
     parts = re.fullmatch(r"(\d+)\.(\d+)\.(\d+)((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?", version)
     assert parts
-    assert tuple(int(parts[at]) for at in (1, 2, 3)) < (1, 2, 1)
+    assert tuple(int(parts[index]) for index in (1, 2, 3)) < (1, 2, 1)
 
 
 def test_the_package_imports_nothing() -> None:

@@ -59,7 +59,7 @@ def disk(tmp_path):
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
-    """Where the commands are typed; what one leaves the next may read."""
+    """Returns the folder of all commands; a file of one may be read by the next."""
     return tmp_path_factory.mktemp("here")
 
 
@@ -117,15 +117,15 @@ def test_the_first_screen_has_the_answer_the_trial_and_the_uses():
 def test_the_verdict_shown_first_is_one_that_the_program_gives(bottleneck):
     """It is made of lines that the console prints for a recorded run of the lab."""
     block = README.split("```console\n", 1)[1].split("```", 1)[0].splitlines()[1:]
-    shown = [line for line in block if line != "..."]
+    example_lines = [line for line in block if line != "..."]
     printed = bottleneck("explain", EXAMPLE).out
     flat = " ".join(printed.split())
-    for line in shown:
+    for line in example_lines:
         assert " ".join(line.split()) in flat, line
 
 
 @pytest.mark.long
 def test_the_screen_that_is_explained_is_the_one_that_the_program_prints(bottleneck):
-    shown = READING.split("```\n", 1)[1].split("```", 1)[0]
+    screen = READING.split("```\n", 1)[1].split("```", 1)[0]
     printed = bottleneck("explain", EXAMPLE, environment={"COLUMNS": "100"}).out
-    assert [line.rstrip() for line in printed.splitlines()] == shown.splitlines()
+    assert [line.rstrip() for line in printed.splitlines()] == screen.splitlines()

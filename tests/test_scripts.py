@@ -50,9 +50,9 @@ def tools(clone: Path, *names: str) -> Path:
     folder = clone / "tools"
     folder.mkdir(exist_ok=True)
     for name in names:
-        found = shutil.which(name)
-        assert found, name
-        (folder / name).symlink_to(found)
+        path = shutil.which(name)
+        assert path, name
+        (folder / name).symlink_to(path)
     return folder
 
 
@@ -148,8 +148,8 @@ def ready(clone: Path) -> str:
     (clone / ".venv/bin").mkdir(parents=True)
     program(clone / ".venv/bin/python", "")
     content = (clone / "uv.lock").read_bytes() + (clone / "pyproject.toml").read_bytes()
-    told = f"{path}/python3\n"
-    key = hashlib.sha256(content + told.encode() + f"{clone}\n".encode()).hexdigest()
+    recorded_path = f"{path}/python3\n"
+    key = hashlib.sha256(content + recorded_path.encode() + f"{clone}\n".encode()).hexdigest()
     (clone / ".venv/ready").write_text(f"{key}  -\n")
     return str(path)
 
@@ -240,9 +240,9 @@ def test_packages_start_no_server_and_leave_none_for_the_next_boot(clone: Path) 
         "nmbd disable",
         "samba-ad-dc disable",
     ]
-    asked = clone / "seen"
+    call_log = clone / "seen"
     for service, code in (("smbd", 101), ("smbd.service", 101), ("nmbd", 101), ("cron", 0)):
-        assert run("sh", asked, service, "start").returncode == code
+        assert run("sh", call_log, service, "start").returncode == code
 
 
 def test_a_server_whose_package_was_there_before_is_left_alone(clone: Path) -> None:

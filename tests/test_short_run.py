@@ -29,7 +29,7 @@ PURE = frozenset(
         "probes/storage/test_written.py",
     )
 )
-"""Where every figure is a stored report's or the test's own: no process of theirs measures."""
+"""Folders with figures of a stored report or of the test itself: no process there measures."""
 Code = ast.stmt
 Inner = tuple[ast.AST, ...]
 """A piece of code and all that is in it."""
@@ -84,7 +84,7 @@ def read(path: Path) -> Module:
 
 @cache
 def conftests(folder: Path) -> tuple[Module, ...]:
-    """Those that a folder's tests have their fixtures from, the nearest first."""
+    """Returns the conftests of a folder's tests, the nearest first."""
     above = [each / "conftest.py" for each in (folder, *folder.parents)]
     inside = (each for each in above if each.is_relative_to(TESTS) and each.exists())
     return tuple(map(read, inside))
@@ -120,13 +120,13 @@ def names(inner: Inner) -> Iterator[str]:
             yield each.value  # a fixture that is asked for by its name
 
 
-def found(module: Module, name: str) -> Iterator[tuple[Module, Code]]:
-    """Where a name is defined: in the file, in one that it imports, or in a conftest above it."""
+def definitions(module: Module, name: str) -> Iterator[tuple[Module, Code]]:
+    """Yields definitions of a name: in the file, in one that it imports, or in a conftest above."""
     first, _, attribute = name.partition(".")
     if first in module.imported:
         path, there = module.imported[first]
         if path.exists() and (there or attribute):
-            yield from found(read(path), there or attribute)
+            yield from definitions(read(path), there or attribute)
     elif first in module.defined:
         yield from ((module, node) for node in module.defined[first])
     elif name.isidentifier():
@@ -139,7 +139,7 @@ def found(module: Module, name: str) -> Iterator[tuple[Module, Code]]:
 def short_run(files: list[Path]) -> Iterator[tuple[Module, Inner]]:
     """All code of tests that the short tests of these files reach by name."""
     waiting = [(read(file), node) for file in files for node in short_tests(read(file))]
-    seen = {id(node) for _, node in waiting}
+    visited = {id(node) for _, node in waiting}
     while waiting:
         module, node = waiting.pop()
         if module.path in EXEMPT:
@@ -147,9 +147,9 @@ def short_run(files: list[Path]) -> Iterator[tuple[Module, Inner]]:
         inner = tuple(ast.walk(node))
         yield module, inner
         for name in set(names(inner)):
-            for there, other in found(module, name):
-                if id(other) not in seen:
-                    seen.add(id(other))
+            for there, other in definitions(module, name):
+                if id(other) not in visited:
+                    visited.add(id(other))
                     waiting.append((there, other))
 
 

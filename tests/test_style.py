@@ -1,4 +1,4 @@
-"""What users read is in the words of docs/style.md, and in sentences of at most 25 words."""
+"""Texts for users have the words of docs/style.md, and sentences of at most 25 words."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def strings(value: object) -> Iterator[str]:
 
 
 def prose_of_kept(text: str) -> Iterator[str]:
-    """What the analysis said: its lines, and the sentences within its JSON."""
+    """Yields the analysis' lines, and the sentences within its JSON."""
     for line in text.splitlines():
         written = re.search(r'\[?\{".*', line)
         if written:
@@ -139,9 +139,9 @@ def name(path: Path) -> str:
 
 @pytest.mark.parametrize("path", [*PAGES, *KEPT], ids=name)
 def test_a_page_and_what_the_analysis_said_are_in_the_words_of_the_style(path):
-    found = prose_of(path)
-    assert not [(each, terms) for each in found if (terms := terms_in(each))]
-    assert not [each for text in found for each in long_sentences(text)]
+    prose = prose_of(path)
+    assert not [(each, terms) for each in prose if (terms := terms_in(each))]
+    assert not [each for text in prose for each in long_sentences(text)]
 
 
 @pytest.mark.parametrize("path", GOLDENS, ids=name)
@@ -152,9 +152,9 @@ def test_an_output_is_in_the_words_of_the_style(path):
 
 
 def test_every_help_is_in_the_words_of_the_style():
-    found = list(prose_of_help())
-    assert not [(where, terms) for where, text in found if (terms := terms_in(text))]
-    assert not [(where, long) for where, text in found if (long := long_sentences(text))]
+    prose = list(prose_of_help())
+    assert not [(where, terms) for where, text in prose if (terms := terms_in(text))]
+    assert not [(where, long) for where, text in prose if (long := long_sentences(text))]
 
 
 # -- the test itself ------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_the_glossary_is_read():
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "terms"),
     [
         ("The disk Caps it.", ["Caps"]),
         ("It carries no\n  more than 3 MB/s", ["no more than"]),
@@ -178,8 +178,8 @@ def test_the_glossary_is_read():
         ('{"ceilings": "cap"}', []),
     ],
 )
-def test_words_are_found_and_identifiers_are_left_out(text, found):
-    assert terms_in(text) == found
+def test_words_are_found_and_identifiers_are_left_out(text, terms):
+    assert terms_in(text) == terms
 
 
 def test_sentences_are_counted_across_lines_and_not_across_rows():

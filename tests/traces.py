@@ -11,8 +11,7 @@ from bottleneck.analysis.steps import Copy
 from bottleneck.report.report import Report
 
 
-def whole(trace: Trace) -> Trace:
-    """All of it."""
+def unchanged_trace(trace: Trace) -> Trace:
     return trace
 
 
@@ -22,15 +21,18 @@ def hidden(trace: Trace) -> Trace:
     return replace(trace, serving=serving)
 
 
-def alone(trace: Trace) -> Trace:
-    """The other host has no agent."""
+def without_agent(trace: Trace) -> Trace:
     return replace(trace, serving=None)
 
 
-VIEWS: dict[str, Callable[[Trace], Trace]] = {"both": whole, "hidden": hidden, "alone": alone}
+VIEWS: dict[str, Callable[[Trace], Trace]] = {
+    "both": unchanged_trace,
+    "hidden": hidden,
+    "alone": without_agent,
+}
 
 
 def attribute(report: Report, copy: Copy, view: str) -> Attribution | None:
-    """What a part of a copy's trace says."""
-    found = timed_copy(report, copy)
-    return found and attribution_of(replace(found, trace=VIEWS[view](found.trace)))
+    """Returns the attribution of a copy by a partial view of its trace."""
+    copy_trace = timed_copy(report, copy)
+    return copy_trace and attribution_of(replace(copy_trace, trace=VIEWS[view](copy_trace.trace)))

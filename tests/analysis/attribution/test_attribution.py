@@ -21,7 +21,7 @@ from tests.analysis.attribution.planted import (
     socket,
     threads,
 )
-from tests.traces import alone, hidden, whole
+from tests.traces import hidden, unchanged_trace, without_agent
 
 RATE = 25e6
 WAITS = bins(0.05, reply=0.94)
@@ -148,7 +148,7 @@ def name_cap(run: TimedCopy) -> str:
 def test_what_was_planted_has_the_largest_share(name: str) -> None:
     run, (both, client) = PLANTED[name]
     assert name_cap(run) == both
-    attribution = attribution_of(replace(run, trace=alone(run.trace)))
+    attribution = attribution_of(replace(run, trace=without_agent(run.trace)))
     assert attribution is not None and attribution.view == "client alone"
     assert f"{attribution.shares[0].component}/{attribution.shares[0].side}" == client
 
@@ -162,7 +162,7 @@ def test_where_the_servers_threads_are_hidden_its_cores_tell() -> None:
     attribution = attribution_of(disk)
     assert attribution is not None and attribution.view == HIDDEN
     run = pull(WAITS, threads=DISK)
-    assert hidden(run.trace).serving is not None and whole(run.trace) is run.trace
+    assert hidden(run.trace).serving is not None and unchanged_trace(run.trace) is run.trace
     attribution = attribution_of(run)
     assert attribution is not None and attribution.view == BOTH
 
@@ -195,7 +195,7 @@ def test_a_server_that_starves_is_looked_at_when_the_client_was() -> None:
 
 def test_a_copy_that_the_server_starts_is_told_by_the_server() -> None:
     run, *_ = PLANTED["the client's disk, pushed"]
-    turned = replace(run, asking="server", serving="client", trace=alone(run.trace))
+    turned = replace(run, asking="server", serving="client", trace=without_agent(run.trace))
     attribution = attribution_of(turned)
     assert attribution is not None and attribution.view == "server alone"
     assert (attribution.shares[0].component, attribution.shares[0].side) == ("disk", "server")
@@ -230,7 +230,7 @@ def test_without_looks_nothing_is_said() -> None:
 def test_a_server_that_stops_in_the_middle_of_replies_is_no_slow_path() -> None:
     stops = {"since_received_seconds": lambda n: 0.05 * (n % 2)}
     run = pull(near=stops)
-    assert name_cap(replace(run, trace=alone(run.trace))) != "network/path"
+    assert name_cap(replace(run, trace=without_agent(run.trace))) != "network/path"
 
 
 def seen_seldom(run: TimedCopy, looks: int, counts: int = LOOKS) -> TimedCopy:

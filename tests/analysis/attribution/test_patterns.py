@@ -12,7 +12,7 @@ from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import Connection
 from tests.analysis.attribution.planted import LOOKS, SECONDS, SENDING, copy, looks, socket
 from tests.analysis.conftest import usage
-from tests.traces import alone
+from tests.traces import without_agent
 
 RATE = 25e6
 FAR = {"rtt_seconds": 0.02, "min_rtt_seconds": 0.02}
@@ -27,7 +27,7 @@ def sends(**figures: Any) -> TimedCopy:
 def gets(**figures: Any) -> TimedCopy:
     """A pull of which its receiver alone was seen, and that lost a part of what it asked for."""
     run = copy(True, None, None, looks(socket("received_bytes", **{**FAR, **figures})))
-    return replace(run, trace=alone(run.trace), moved_bytes=9e9)
+    return replace(run, trace=without_agent(run.trace), moved_bytes=9e9)
 
 
 def sender(run: TimedCopy) -> Connection:
