@@ -29,11 +29,11 @@ def browser():
     """A real browser; of a module, since two of them cannot be driven at once."""
     from playwright.sync_api import sync_playwright
 
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
         pytest.fail("no browser is installed: run ./test, which installs chromium-headless-shell")
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=found)
+        opened = playwright.chromium.launch(executable_path=program)
         yield opened
         opened.close()
 
@@ -100,8 +100,8 @@ def nothing():
 
 
 @pytest.fixture(scope="session")
-def shown():
-    """What a terminal gets of a report, of blocks, or of what writes to its console."""
+def rendered():
+    """Renders a report, blocks, or output of a callable for a terminal; returns the text."""
 
     def of(what, width=80, encoding="utf-8", verbose=False, sections=(), **options) -> str:
         raw = io.BytesIO()

@@ -25,15 +25,15 @@ def report():
     setting = {"verb": "pull", "dialect": "3.1.1"}
     cells = [{"channels": n, "bytes_per_second": rate} for n, rate in ((1, 112e6), (2, 2.1e8))]
     run = (Sample(0.0, 0), Sample(1.0, 210_000_000))
-    told = Measured((run,), None, None, {"cells": cells, "hash_ok": True})
-    entry = (Step("smb-multichannel", setting, "client"), told)
+    outcome = Measured((run,), None, None, {"cells": cells, "hash_ok": True})
+    entry = (Step("smb-multichannel", setting, "client"), outcome)
     return replace(stored, entries=(*stored.entries, entry))
 
 
-def section(text, about) -> list[str]:
+def section(text, subject) -> list[str]:
     """The lines of one section, without its heading."""
     lines = text.splitlines()
-    start = lines.index(TABLES[about].heading) + 1
+    start = lines.index(TABLES[subject].heading) + 1
     return lines[start : lines.index("", start)]
 
 
@@ -44,43 +44,45 @@ def test_every_kind_of_comparison_has_its_table_and_the_report_has_all_of_them(r
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
 def test_of_tcp_alone_maps_bars_and_knees_are_as_they_were_looked_at(
-    shown, golden, report, encoding
+    rendered, golden, report, encoding
 ):
     """Each cell at its window and streams, the knee in brackets; the longest bar is the best's."""
     copying = ("smb-copy", "native-copy")
-    left = tuple(entry for entry in report.entries if entry[0].stage not in copying)
-    probed = replace(report, entries=left)
-    golden(f"probed-80-{encoding}", shown(probed, encoding=encoding))
+    entries = tuple(entry for entry in report.entries if entry[0].stage not in copying)
+    probed = replace(report, entries=entries)
+    golden(f"probed-80-{encoding}", rendered(probed, encoding=encoding))
 
 
-def test_without_a_star_the_star_is_not_explained(shown, report):
-    left = tuple(
+def test_without_a_star_the_star_is_not_explained(rendered, report):
+    entries = tuple(
         e for e in report.entries if not str(e[0].setting.get("copy")).startswith("server.push")
     )
-    lines = section(shown(replace(report, entries=left), verbose=True), "initiator")
+    lines = section(rendered(replace(report, entries=entries), verbose=True), "initiator")
     assert not any("*" in line for line in lines)
 
 
-def test_what_a_step_does_not_tell_is_a_dot(shown, report):
+def test_what_a_step_does_not_tell_is_a_dot(rendered, report):
     bare = tuple((step, _without(outcome)) for step, outcome in report.entries)
     report = replace(report, entries=bare, server=None)
-    lines = section(shown(report, verbose=True), "security")
+    lines = section(rendered(report, verbose=True), "security")
     assert lines[1].split()[-1] == "·"
-    assert " · " in section(shown(report, verbose=True), "dialect")[1]
-    assert " · " in section(shown(report, verbose=True), "small-files")[1]
+    assert " · " in section(rendered(report, verbose=True), "dialect")[1]
+    assert " · " in section(rendered(report, verbose=True), "small-files")[1]
 
 
 def _without(outcome):
     if not isinstance(outcome, Measured):
         return outcome
-    kept = {k: v for k, v in outcome.details.items() if k not in ("request_bytes", "rtt_seconds")}
-    return replace(outcome, responder=None, details=kept)
+    details = {
+        k: v for k, v in outcome.details.items() if k not in ("request_bytes", "rtt_seconds")
+    }
+    return replace(outcome, responder=None, details=details)
 
 
 HOSTILE = "x\x1b[2J\u202e[red]y[/red]"
 
 
-def test_foreign_words_in_it_act_on_nothing(shown, report):
+def test_foreign_words_in_it_act_on_nothing(rendered, report):
     entries = []
     for step, outcome in report.entries:
         setting = dict(step.setting)
@@ -90,13 +92,13 @@ def test_foreign_words_in_it_act_on_nothing(shown, report):
             setting["dialect"] = HOSTILE
         if step.stage in ("smb-matrix", "matrix", "udp"):
             setting["verb"] = HOSTILE
-        told = outcome
+        forged = outcome
         if step.stage == "native-copy":
             mount = {"options": f"rsize=4096,{HOSTILE}", "filesystem": HOSTILE}
             details = {**outcome.details, "program": HOSTILE, "mount": mount}
-            told = replace(outcome, details=details)
-        entries.append((replace(step, setting=setting), told))
-    text = shown(replace(report, entries=tuple(entries)), 200, verbose=True)
+            forged = replace(outcome, details=details)
+        entries.append((replace(step, setting=setting), forged))
+    text = rendered(replace(report, entries=tuple(entries)), 200, verbose=True)
     assert all(line.isprintable() for line in text.splitlines())
     text = re.sub(r"\n +", " ", text)
     assert "made by x\\x1b[2J\\u202e[red]y[/red]" in text

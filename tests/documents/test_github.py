@@ -13,7 +13,7 @@ COMMAND = re.compile(r"::(?P<level>error|warning|notice) title=(?P<title>[^:,\r\
 
 def commands(text):
     """Level, title, message of each line, as the runner reads them."""
-    found = []
+    annotations = []
     for line in text.splitlines():
         match = COMMAND.fullmatch(line)
         assert match, line
@@ -21,15 +21,15 @@ def commands(text):
             re.sub("%(25|0D|0A|3A|2C)", lambda hit: chr(int(hit[1], 16)), match[name])
             for name in ("title", "data")
         )
-        found.append((match["level"], title, data))
-    return found
+        annotations.append((match["level"], title, data))
+    return annotations
 
 
 def test_there_are_at_most_ten_and_the_last_says_how_many_more(judgement):
-    many = tuple(Judged(f"x{at}", "x", "warning", "slow") for at in range(15))
-    found = commands(github_text(replace(judgement, judged=many)))
-    assert len(found) == MOST_ANNOTATIONS
-    assert found[-1][2] == "6 more expectations are not met"
+    many = tuple(Judged(f"x{index}", "x", "warning", "slow") for index in range(15))
+    last_commands = commands(github_text(replace(judgement, judged=many)))
+    assert len(last_commands) == MOST_ANNOTATIONS
+    assert last_commands[-1][2] == "6 more expectations are not met"
     assert len(commands(github_text(replace(judgement, judged=many[:10])))) == 10
 
 

@@ -81,20 +81,20 @@ NAMES = [
 
 def document_for(name):
     """A small report of every kind of step, in which every foreign text is this name."""
-    told = copy.deepcopy(_BASE)
-    told["target"]["share"] = f"//{name}/{name}/{name}"
-    told["target"]["smb_conf"] = [
+    document = copy.deepcopy(_BASE)
+    document["target"]["share"] = f"//{name}/{name}/{name}"
+    document["target"]["smb_conf"] = [
         {"option": name, "value": name, "why": name, "remedy": name, "matters_for": "all"}
     ]
-    told["notes"] = [name, f"{name}: {name}"]
-    told["tool"]["command"] = ["bottleneck", "diagnose", name, "--user", name]
-    told["tool"]["fio"] = name
-    for host in (told["hosts"]["client"], told["hosts"]["server"]):
+    document["notes"] = [name, f"{name}: {name}"]
+    document["tool"]["command"] = ["bottleneck", "diagnose", name, "--user", name]
+    document["tool"]["fio"] = name
+    for host in (document["hosts"]["client"], document["hosts"]["server"]):
         host.update(name=name, system=name, distribution=name, virtual=name)
         host["interface"].update(name=name, address=name, driver=name, duplex=name)
         host["folder"].update(path=name, filesystem=name, mount_options=name, device=name)
         host["tools"] = {"fio": name}
-    for step in told["steps"]:
+    for step in document["steps"]:
         step["why"] = name
         for key in ("folder", "file", "path", "address", "engine"):
             if key in step["setting"]:
@@ -105,28 +105,28 @@ def document_for(name):
     skipped = {"kind": "skipped", "reason": name}
     for stage, outcome in (("tcp", failed), ("disk", skipped), (name, skipped)):
         setting = {"verb": "read", "side": "server", "cache": "uncached", "file": name}
-        told["steps"].append(
+        document["steps"].append(
             {"stage": stage, "initiator": "client", "setting": setting, "outcome": outcome}
         )
     setting = {"copy": "file.pull.uncached", "dialect": name, "file": name, "engine": name}
-    told["steps"].append(
+    document["steps"].append(
         {"stage": "smb-copy", "initiator": "client", "setting": setting, "outcome": failed}
     )
-    return told
+    return document
 
 
 def _small():
     document = json.loads((ROOT / "tests/data/report-v1-comparisons.json").read_text())
     del document["diagnosis"]
-    wanted = {("smb-copy", "push.uncached"), ("disk", "zones"), ("tcp", "push")}
-    kept = {}
+    kinds = {("smb-copy", "push.uncached"), ("disk", "zones"), ("tcp", "push")}
+    steps = {}
     for step in document["steps"]:
         setting = step["setting"]
         kind = setting.get("copy") or setting.get("pattern") or setting.get("verb")
-        if (step["stage"], kind) in wanted and step["outcome"]["kind"] == "measured":
-            kept.setdefault((step["stage"], kind), step)
-    assert len(kept) == len(wanted), kept.keys()
-    document["steps"] = list(kept.values())
+        if (step["stage"], kind) in kinds and step["outcome"]["kind"] == "measured":
+            steps.setdefault((step["stage"], kind), step)
+    assert len(steps) == len(kinds), steps.keys()
+    document["steps"] = list(steps.values())
     return document
 
 
@@ -134,14 +134,14 @@ _BASE = _small()
 
 
 def known_for(name):
-    known = report.from_json(document_for(name))
-    return known, diagnose(known)
+    named_report = report.from_json(document_for(name))
+    return named_report, diagnose(named_report)
 
 
 def trend_of(name):
     points = tuple(
-        Point(f"2026-11-2{at}T00:00:00+00:00", 1e8 * at, 1e8 * at, 1e8 * at, name, 0.9)
-        for at in (1, 2)
+        Point(f"2026-11-2{day}T00:00:00+00:00", 1e8 * day, 1e8 * day, 1e8 * day, name, 0.9)
+        for day in (1, 2)
     )
     unusual = Unusual(name, 1e8, "lower", 2e8, 3e8)
     return Trends(2, name, name, (Trend(name, name, points, (unusual,)),), (name,))
@@ -153,18 +153,20 @@ def on_terminal(write):
     return console.file.getvalue()
 
 
-def as_text(known, diagnosis, name):
-    return on_terminal(lambda console: print_report(known, diagnosis, console, sections=("all",)))
+def as_text(run_report, diagnosis, name):
+    return on_terminal(
+        lambda console: print_report(run_report, diagnosis, console, sections=("all",))
+    )
 
 
-def as_trend(known, diagnosis, name):
+def as_trend(run_report, diagnosis, name):
     return on_terminal(lambda console: print_trends(trend_of(name), console))
 
 
 def judged(render):
-    """What a format makes of a judgement whose expectations, too, have the name."""
+    """Renders in a format a judgement whose expectations, too, have the name."""
 
-    def of(known, diagnosis, name):
+    def of(run_report, diagnosis, name):
         # No expectation is without a name, and no message without a word.
         name = name or HARMLESS
         figures = (
@@ -172,12 +174,12 @@ def judged(render):
             (f"{name}2", "warning", 0.5, "seconds"),
         )
         rest = (("tcp", "unknown", None, "ratio"), ("cap", "ok", None, ""))
-        told = tuple(
+        judgements = tuple(
             Judged(name, metric, state, name, value, unit, name, name)
             for metric, state, value, unit in (*figures, *rest)
         )
-        found = judge(known, diagnosis)
-        return render(replace(found, state="critical", sentence=name, judged=told))
+        judgement = judge(run_report, diagnosis)
+        return render(replace(judgement, state="critical", sentence=name, judged=judgements))
 
     return of
 
@@ -188,38 +190,38 @@ def judged(render):
 def no_control(text):
     """Nothing that moves a cursor, hides or reorders; the text's own line breaks alone."""
     unsafe = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-    found = {each for each in text if each != "\n" and unicodedata.category(each) in unsafe}
-    assert not found, found
+    controls = {each for each in text if each != "\n" and unicodedata.category(each) in unsafe}
+    assert not controls, controls
     return ()
 
 
 def tags_of(text):
     """Every element with its attributes, whatever a name made of them."""
     no_control(text.replace("\t", ""))
-    found = set()
+    tags = set()
 
     class Tags(HTMLParser):
         def handle_starttag(self, tag, attributes):
-            found.add((tag, frozenset(name for name, _ in attributes)))
+            tags.add((tag, frozenset(name for name, _ in attributes)))
             for key, value in attributes:
                 assert not key.startswith("on")
                 assert key not in ("href", "src", "action") or value.startswith("#"), value
 
         def handle_comment(self, data):
-            found.add(("comment", frozenset()))
+            tags.add(("comment", frozenset()))
 
         def handle_decl(self, decl):
-            found.add((decl.lower(), frozenset()))
+            tags.add((decl.lower(), frozenset()))
 
         def handle_pi(self, data):
-            found.add(("pi", frozenset()))
+            tags.add(("pi", frozenset()))
 
         def unknown_decl(self, data):
-            found.add(("unknown", frozenset()))
+            tags.add(("unknown", frozenset()))
 
     Tags(convert_charrefs=True).feed(text)
-    assert "script" not in {tag for tag, _ in found}
-    return {tag for tag, _ in found}
+    assert "script" not in {tag for tag, _ in tags}
+    return {tag for tag, _ in tags}
 
 
 def summary_of(text):
@@ -289,10 +291,10 @@ def commands_of(text):
 FORMATS = {
     "text": (as_text, no_control),
     "trend": (as_trend, no_control),
-    "json": (lambda known, diagnosis, _: report.dumps(known, diagnosis), json_of),
-    "ticket": (lambda known, diagnosis, _: ticket_text(known, diagnosis), ticket_of),
-    "html": (lambda known, diagnosis, _: html_text(known, diagnosis), tags_of),
-    "svg": (lambda known, *_: zone_curves_svg(known) or "", svg_of),
+    "json": (lambda run_report, diagnosis, _: report.dumps(run_report, diagnosis), json_of),
+    "ticket": (lambda run_report, diagnosis, _: ticket_text(run_report, diagnosis), ticket_of),
+    "html": (lambda run_report, diagnosis, _: html_text(run_report, diagnosis), tags_of),
+    "svg": (lambda run_report, *_: zone_curves_svg(run_report) or "", svg_of),
     "junit": (judged(junit_text), xml_of),
     "nagios": (judged(nagios_text), nagios_of),
     "openmetrics": (judged(openmetrics_text), metrics_of),
@@ -303,42 +305,45 @@ FORMATS = {
 
 @pytest.fixture(scope="module")
 def harmless():
-    known, diagnosis = known_for(HARMLESS)
+    run_report, diagnosis = known_for(HARMLESS)
     return {
-        kind: parsed(render(known, diagnosis, HARMLESS))
+        kind: parsed(render(run_report, diagnosis, HARMLESS))
         for kind, (render, parsed) in FORMATS.items()
     }
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(e, marks=pytest.mark.long if at % 20 else ()) for at, e in enumerate(NAMES)],
+    [
+        pytest.param(e, marks=pytest.mark.long if index % 20 else ())
+        for index, e in enumerate(NAMES)
+    ],
     ids=range(len(NAMES)),
 )
 def test_a_hostile_name_is_text_in_every_output(name, harmless):
-    known, diagnosis = known_for(name)
+    run_report, diagnosis = known_for(name)
     for kind, (render, parsed) in FORMATS.items():
-        found = parsed(render(known, diagnosis, name))
+        structure = parsed(render(run_report, diagnosis, name))
         like = harmless[kind]
-        alike = found <= like if isinstance(found, set) else found == like
-        assert alike, f"{kind} of {name[:60]!r}: {found} and not {like}"
+        is_same = structure <= like if isinstance(structure, set) else structure == like
+        assert is_same, f"{kind} of {name[:60]!r}: {structure} and not {like}"
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
 def test_a_hostile_name_can_be_redacted(name):
-    known, _ = known_for(name)
-    shown = Redaction().report(known)
-    assert shown.client.name == ("client-host" if name else "")
-    told = report.to_json(shown, diagnose(shown))
+    run_report, _ = known_for(name)
+    hidden = Redaction().report(run_report)
+    assert hidden.client.name == ("client-host" if name else "")
+    document = report.to_json(hidden, diagnose(hidden))
     if len(name) > 12 and not re.search(r"[/\\]", name):
-        assert name not in json.dumps(without_technical(told), ensure_ascii=False)
-    ticket_text(shown, diagnose(shown))
+        assert name not in json.dumps(without_technical(document), ensure_ascii=False)
+    ticket_text(hidden, diagnose(hidden))
 
 
 def without_technical(value):
     """The document without what kernels, drivers and disks call themselves, which stays."""
     if isinstance(value, dict):
-        kept = {k: v for k, v in value.items() if k not in STAY | STAYING_TABLES | MODELS}
-        return {key: without_technical(each) for key, each in kept.items()}
+        remaining = {k: v for k, v in value.items() if k not in STAY | STAYING_TABLES | MODELS}
+        return {key: without_technical(each) for key, each in remaining.items()}
     return [without_technical(each) for each in value] if isinstance(value, list) else value

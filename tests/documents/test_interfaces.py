@@ -73,18 +73,18 @@ RADIO = link(
 
 
 def with_links(client: InterfaceFacts, server: InterfaceFacts) -> Report:
-    told = stored_reports.load(DATA / "report-v1-server-disk.json")
-    assert told.client is not None and told.server is not None
+    report = stored_reports.load(DATA / "report-v1-server-disk.json")
+    assert report.client is not None and report.server is not None
     return replace(
-        told,
-        client=replace(told.client, interface=client),
-        server=replace(told.server, interface=server),
+        report,
+        client=replace(report.client, interface=client),
+        server=replace(report.server, interface=server),
     )
 
 
 def test_every_fact_survives_a_report_and_its_schema() -> None:
-    told = with_links(RADIO, EVERYTHING)
-    text = reports.dumps(told, diagnose(told))
+    report = with_links(RADIO, EVERYTHING)
+    text = reports.dumps(report, diagnose(report))
     Draft202012Validator(report_schema.schema()).validate(json.loads(text))
     again = reports.loads(text.encode())
     assert again.client is not None and again.client.interface == RADIO
@@ -106,18 +106,18 @@ LINKS = (
     link("wg0", kind="wireguard", virtual=True),
     link("v0", kind="veth", virtual=True, rate_bits_per_second=10**10),
 )
-PORTS = tuple(link(f"veth{at}", kind="veth", virtual=True) for at in range(40))
+PORTS = tuple(link(f"veth{index}", kind="veth", virtual=True) for index in range(40))
 BRIDGE = link("br0", kind="bridge", virtual=True, lower=PORTS)
 
 
-def test_an_interface_is_one_line_and_what_lies_below_is_listed_under_its_host(shown, golden):
+def test_an_interface_is_one_line_and_what_lies_below_is_listed_under_its_host(rendered, golden):
     """A bridge of many ports does not fill the screen."""
     lines = [f"- {interface_text(each)}" for each in LINKS]
     for server in (EVERYTHING, BRIDGE):
-        lines += shown(interface_points(with_links(link(), server)), 200).splitlines()
+        lines += rendered(interface_points(with_links(link(), server)), 200).splitlines()
     golden("interfaces", "\n".join(lines) + "\n")
 
 
-def test_without_facts_there_is_no_section(shown):
-    told = stored_reports.load(DATA / "report-v1-server-disk.json")
-    assert shown(interface_points(replace(told, client=None, server=None))) == ""
+def test_without_facts_there_is_no_section(rendered):
+    report = stored_reports.load(DATA / "report-v1-server-disk.json")
+    assert rendered(interface_points(replace(report, client=None, server=None))) == ""

@@ -10,7 +10,7 @@ import pytest
 from bottleneck.analysis import changes
 from bottleneck.documents.compare import print_change
 from bottleneck.documents.copies import ladder
-from bottleneck.documents.copies import target as wanted
+from bottleneck.documents.copies import target as target_lines
 from tests import stored_reports
 from tests.stored_reports import diagnose
 
@@ -21,39 +21,39 @@ def loaded(name):
     return stored_reports.load(DATA / f"report-v1-{name}.json")
 
 
-def chosen(name, rate=None):
+def main_copy(name, rate=None):
     report = replace(loaded(name), target_rate_bytes_per_second=rate)
-    found = diagnose(report).main_copy
-    assert found is not None
-    return found
+    copy = diagnose(report).main_copy
+    assert copy is not None
+    return copy
 
 
 @pytest.fixture
-def compared(shown):
+def compared(rendered):
     """Two reports side by side."""
 
-    def of(before, after, width=80, verbose=False):
-        found = changes.compare(before, after)
-        return shown(lambda console: print_change(found, console, verbose), width)
+    def of(earlier, later, width=80, verbose=False):
+        change = changes.compare(earlier, later)
+        return rendered(lambda console: print_change(change, console, verbose), width)
 
     return of
 
 
-def test_a_cap_alone_is_no_ladder(shown):
-    copy = chosen("server-disk")
-    assert shown(ladder(replace(copy, ladder=copy.ladder[:1]))) == ""
+def test_a_cap_alone_is_no_ladder(rendered):
+    copy = main_copy("server-disk")
+    assert rendered(ladder(replace(copy, ladder=copy.ladder[:1]))) == ""
 
 
-def test_a_wanted_rate_says_what_has_to_rise_or_that_nothing_has(shown):
-    told = shown(wanted(chosen("server-disk", 200e6)))
-    assert "Needed for 200 MB/s: pull.uncached (3.1.1)" in told
-    assert "- The server's disk must read" in told
-    there = shown(wanted(chosen("server-disk", 10e6))).strip()
+def test_a_wanted_rate_says_what_has_to_rise_or_that_nothing_has(rendered):
+    text = rendered(target_lines(main_copy("server-disk", 200e6)))
+    assert "Needed for 200 MB/s: pull.uncached (3.1.1)" in text
+    assert "- The server's disk must read" in text
+    there = rendered(target_lines(main_copy("server-disk", 10e6))).strip()
     assert there == "pull.uncached (3.1.1) reaches 10.0 MB/s"
-    assert shown(wanted(chosen("server-disk"))) == ""
-    copy = chosen("server-disk", 200e6)
+    assert rendered(target_lines(main_copy("server-disk"))) == ""
+    copy = main_copy("server-disk", 200e6)
     bare = replace(copy, target=replace(copy.target, needs=(), unknown=()))
-    assert "No measured component is in the way." in shown(wanted(bare))
+    assert "No measured component is in the way." in rendered(target_lines(bare))
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -62,10 +62,10 @@ def test_two_reports_read_as_they_were_looked_at(compared, golden, width):
     golden(f"compare-{width}", text)
 
 
-def after_the_fix(before, faster=4.7):
-    """The same with another disk: its reads and the uncached copies are faster."""
+def after_the_fix(report, faster=4.7):
+    """Returns the report with faster reads of its disk, and faster uncached copies."""
     entries = []
-    for step, outcome in before.entries:
+    for step, outcome in report.entries:
         reads = step.stage == "disk" and step.setting["verb"] == "read"
         if reads or step.setting.get("copy") == "pull.uncached":
             runs = tuple(
@@ -75,11 +75,11 @@ def after_the_fix(before, faster=4.7):
             entries.append((step, replace(outcome, runs=runs)))
         else:
             entries.append((step, outcome))
-    return replace(before, entries=tuple(entries))
+    return replace(report, entries=tuple(entries))
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("earlier", "later"),
     [
         ("server-disk", "strange"),
         ("lab-no-agent", "lab-with-agent"),
@@ -87,8 +87,8 @@ def after_the_fix(before, faster=4.7):
         ("thorough", "strange"),
     ],
 )
-def test_two_reports_are_one_screen_and_its_first_line_is_the_result(compared, before, after):
-    for first, second in ((before, after), (after, before)):
+def test_two_reports_are_one_screen_and_its_first_line_is_the_result(compared, earlier, later):
+    for first, second in ((earlier, later), (later, earlier)):
         lines = compared(loaded(first), loaded(second), 100).splitlines()
         assert len(lines) <= 30
         assert lines[0].startswith(("No significant change", "Slower: ", "pull.", "push."))
@@ -99,7 +99,7 @@ def test_two_reports_are_one_screen_and_its_first_line_is_the_result(compared, b
 
 
 def other_facts(report):
-    """The same of a client with other memory, another link and disk, and virtual."""
+    """Returns the report of a virtual client with other memory, another link and disk."""
     client = report.client
     changed = replace(
         client,
@@ -127,7 +127,7 @@ def test_each_kind_of_change_reads_as_it_was_looked_at(compared, golden, verbose
         "copy not made after": (agent, loaded("lab-no-agent")),
         "foreign text": (disk, loaded("strange")),
     }
-    for name, (before, after) in pairs.items():
-        text = compared(before, after, 100, verbose)
+    for name, (earlier, later) in pairs.items():
+        text = compared(earlier, later, 100, verbose)
         assert max(map(len, text.splitlines())) <= 100 and "\x1b" not in text
         golden(f"compare/{name.replace(' ', '-')}{'-verbose' * verbose}", text)

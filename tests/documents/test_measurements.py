@@ -30,10 +30,10 @@ def report_of(*entries, card=CARD):
     return Report("complete", {}, "", 1.0, {}, host, None, entries, (WARMED_UP,))
 
 
-def step(verb, *rates, both_ways=False, **told):
+def step(verb, *rates, both_ways=False, **details):
     setting = {"verb": verb, "streams": 1, "both_ways": both_ways}
-    made = tuple((Sample(0.0, 0), Sample(2.0, round(2e6 * rate))) for rate in rates)
-    return Step("tcp", setting, "client"), Measured(made, IDLE, None, told)
+    runs_of_rates = tuple((Sample(0.0, 0), Sample(2.0, round(2e6 * rate))) for rate in rates)
+    return Step("tcp", setting, "client"), Measured(runs_of_rates, IDLE, None, details)
 
 
 @pytest.mark.parametrize(
@@ -57,14 +57,14 @@ def test_an_outlier_lies_ten_deviations_from_the_median(values, far):
 def test_what_a_pull_left_in_its_senders_page_cache_is_shown(copy, grown, lines):
     sender = replace(IDLE, memory_cached_growth_bytes=grown)
     setting = {"copy": copy, "dialect": "3.1.1", "end": "folder"}
-    made = Measured(((Sample(0.0, 0), Sample(1.0, 5)),), IDLE, sender)
-    found = list(cache_growth(report_of((Step("smb-copy", setting, "client"), made))))
-    assert len(found) == lines
-    assert not found or "64 MiB in one run" in str(found[0])
+    outcome = Measured(((Sample(0.0, 0), Sample(1.0, 5)),), IDLE, sender)
+    growths = list(cache_growth(report_of((Step("smb-copy", setting, "client"), outcome))))
+    assert len(growths) == lines
+    assert not growths or "64 MiB in one run" in str(growths[0])
 
 
 def test_what_each_copy_checked_spent_and_waited_for_is_shown():
-    told = {
+    cost = {
         **{"hash_ok": True, "checked_bytes": 50, "requests": 8, "pending_replies": 3},
         **{"user_seconds": 0.02, "system_seconds": 0.3},
         "sockets": {"retransmitted_segments": 5, "congestion_window_bytes_median": 14480},
@@ -74,7 +74,7 @@ def test_what_each_copy_checked_spent_and_waited_for_is_shown():
     stolen = replace(IDLE, steal_ratio=0.25)
     table, altered = (
         next(work(report_of((entry, Measured((run,), IDLE, stolen, details)))))
-        for details in (told, {**told, "hash_ok": False})
+        for details in (cost, {**cost, "hash_ok": False})
     )
     figures = ("50%", "20 ms", "300 ms", "8", "3", "5", "14.1 KiB", "25%")
     assert table.rows[0].cells == ("push.cached 3.1.1", *figures)
@@ -92,13 +92,13 @@ RUNS = {
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
-def test_mean_deviation_range_and_outliers_stand_in_a_line_of_the_test(shown, golden, encoding):
-    """Of several runs alone; an encoding without blocks has digits."""
-    told = (
-        f"== {name}\n{shown(runs(report_of(step('push', *RUNS[name]))), 100, encoding)}"
+def test_mean_deviation_range_and_outliers_stand_in_a_line_of_the_test(rendered, golden, encoding):
+    """Several runs only; an encoding without blocks has digits."""
+    blocks = (
+        f"== {name}\n{rendered(runs(report_of(step('push', *RUNS[name]))), 100, encoding)}"
         for name in RUNS
     )
-    golden(f"runs-{encoding}", "".join(told))
+    golden(f"runs-{encoding}", "".join(blocks))
 
 
 BOTH_WAYS = [
@@ -117,7 +117,7 @@ TRANSFERS = {
 }
 
 
-def test_tcp_by_itself_reads_as_it_was_looked_at(shown, golden):
+def test_tcp_by_itself_reads_as_it_was_looked_at(rendered, golden):
     """A share is of what the link carries as payload; what an end told wrongly is left out."""
-    told = (f"== {name}\n{shown(transfers(TRANSFERS[name]), 100)}" for name in TRANSFERS)
-    golden("transfers", "".join(told))
+    blocks = (f"== {name}\n{rendered(transfers(TRANSFERS[name]), 100)}" for name in TRANSFERS)
+    golden("transfers", "".join(blocks))

@@ -34,10 +34,10 @@ def parsed(text):
     """Status, text, figures by label, long lines. Errors: AssertionError, it is no such output."""
     match = OUTPUT.fullmatch(text)
     assert match, text
-    found = {}
+    figures = {}
     for each in re.finditer(FIGURE, match["figures"] or ""):
-        found[each["label"].strip("'")] = each.groupdict()
-    return match["state"], match["text"], found, match["long"].splitlines()
+        figures[each["label"].strip("'")] = each.groupdict()
+    return match["state"], match["text"], figures, match["long"].splitlines()
 
 
 def test_every_recorded_report_keeps_to_the_grammar(judged_report):
@@ -53,41 +53,46 @@ def test_a_long_sentence_is_cut_at_a_word_and_told_whole_below(judgement):
 
 
 @pytest.mark.parametrize(
-    ("sentence", "shown"),
+    ("sentence", "expected"),
     [
         ("pull.cached is 24 MB/s, below 30 MB/s; limited by network: link speed; and 3 more", 69),
         (f"pull.cached is 24 MB/s, below 30 MB/s; and {'more ' * 20}", 37),
         (f"pulling a file that is cached runs at 24 MB/s because {'it was ' * 20}", 45),
     ],
 )
-def test_a_long_sentence_ends_with_a_clause_that_is_whole(judgement, sentence, shown):
+def test_a_long_sentence_ends_with_a_clause_that_is_whole(judgement, sentence, expected):
     _, text, _, _ = parsed(nagios_text(replace(judgement, sentence=sentence)))
-    assert text == sentence[:shown]
+    assert text == sentence[:expected]
 
 
 def test_a_judgement_that_holds_tells_the_copy_that_was_judged(recorded):
-    asked = judge(recorded, diagnose(recorded), [limit("push.cached < 9MB/s", "warning")])
+    limits = judge(recorded, diagnose(recorded), [limit("push.cached < 9MB/s", "warning")])
     assert (
-        parsed(nagios_text(asked))[1] == "push.cached is 109 MB/s; limited by network: link speed"
+        parsed(nagios_text(limits))[1] == "push.cached is 109 MB/s; limited by network: link speed"
     )
-    whole = nagios_text(judge(recorded, diagnose(recorded)))
-    assert parsed(whole)[1] == "pull.uncached (3.1.1): 23.6 MB/s, limited by server disk: read"
+    output = nagios_text(judge(recorded, diagnose(recorded)))
+    assert parsed(output)[1] == "pull.uncached (3.1.1): 23.6 MB/s, limited by server disk: read"
 
 
 def test_of_a_run_that_measured_nothing_its_reason_is_the_one_line(judgement):
     why = "the run failed: 10.0.0.2: login: wrong user or password; check user and password"
     empty = replace(judgement.report, entries=(), status="failed")
-    found = (Judged("the run was completed", "run", "unknown", why), *judgement.judged)
-    told = replace(judgement, state="unknown", sentence=why, judged=found, report=empty)
-    assert nagios_text(told) == f"BOTTLENECK UNKNOWN - {why}\n"
+    judgements = (Judged("the run was completed", "run", "unknown", why), *judgement.judged)
+    unmeasured = replace(judgement, state="unknown", sentence=why, judged=judgements, report=empty)
+    assert nagios_text(unmeasured) == f"BOTTLENECK UNKNOWN - {why}\n"
 
 
 def test_many_expectations_stay_within_what_nagios_keeps(judgement):
     many = tuple(
         Judged(
-            f"expectation {at} {'x' * 400}", f"metric.{at}", "ok", "y" * 400, 1e6 + at, "seconds"
+            f"expectation {index} {'x' * 400}",
+            f"metric.{index}",
+            "ok",
+            "y" * 400,
+            1e6 + index,
+            "seconds",
         )
-        for at in range(500)
+        for index in range(500)
     )
     output = nagios_text(replace(judgement, judged=many))
     assert len(output.encode()) < 8192
@@ -95,7 +100,7 @@ def test_many_expectations_stay_within_what_nagios_keeps(judgement):
 
 
 @pytest.mark.parametrize(
-    ("given", "shown"),
+    ("text", "expected"),
     [
         ("80000000:", "80000000:"),
         ("80000000.0:", "80000000:"),
@@ -108,21 +113,21 @@ def test_many_expectations_stay_within_what_nagios_keeps(judgement):
         ("20:10", ""),
     ],
 )
-def test_ranges_mean_what_they_meant_in_plain_numbers(judgement, given, shown):
-    one = Judged("x", "tcp.pull", "ok", "x", 1.0, "seconds", given)
-    found = parsed(nagios_text(replace(judgement, judged=(one,))))[2]["tcp.pull"]["warn"]
-    assert (found or "") == shown
-    if shown:
-        assert Range(found) == Range(given)
+def test_ranges_mean_what_they_meant_in_plain_numbers(judgement, text, expected):
+    one = Judged("x", "tcp.pull", "ok", "x", 1.0, "seconds", text)
+    written = parsed(nagios_text(replace(judgement, judged=(one,))))[2]["tcp.pull"]["warn"]
+    assert (written or "") == expected
+    if expected:
+        assert Range(written) == Range(text)
 
 
 def test_labels_of_all_copies_are_told_apart_by_their_first_19_characters():
     copies = [
-        f"{begin}{verb}.{cache}{at}"
+        f"{begin}{verb}.{cache}{dialect}"
         for begin in ("", "server.", "file.")
         for verb in ("pull", "push")
         for cache in ("cached", "uncached")
-        for at in ("", "@smb1", "@2.0.2", "@2.1", "@3.0", "@3.0.2", "@3.1.1", "@native")
+        for dialect in ("", "@smb1", "@2.0.2", "@2.1", "@3.0", "@3.0.2", "@3.1.1", "@native")
     ]
     labels = [label(each) for each in copies]
     assert len({each[:19] for each in labels}) == len(copies)

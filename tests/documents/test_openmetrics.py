@@ -28,7 +28,7 @@ TYPES = {"counter", "gauge", "summary", "histogram"}
 
 
 def problems(text):
-    """What `promtool check metrics` would complain of: the rules of client_golang's promlint."""
+    """Yields complaints as of `promtool check metrics`: the rules of client_golang's promlint."""
     for family in prometheus(text):
         words = family.name.split("_")
         if not family.documentation:
@@ -52,21 +52,21 @@ def problems(text):
 
 def samples(text):
     """All samples by name and labels. Errors: AssertionError where two are the same."""
-    found = {}
+    value_of = {}
     for family in openmetrics(text):
         for each in family.samples:
             key = (each.name.removeprefix(PREFIX), *sorted(each.labels.items()))
-            assert key not in found, key
-            found[key] = each.value
-    return found
+            assert key not in value_of, key
+            value_of[key] = each.value
+    return value_of
 
 
 def values(text, name, **labels):
-    wanted = set(labels.items())
+    pairs = set(labels.items())
     return [
         value
-        for (found, *told), value in samples(text).items()
-        if found == name and wanted <= set(told)
+        for (sample_name, *own_pairs), value in samples(text).items()
+        if sample_name == name and pairs <= set(own_pairs)
     ]
 
 
@@ -108,19 +108,19 @@ def test_promtool_has_nothing_to_say(judgement):
 def test_what_was_not_measured_is_absent(judgement, recorded):
     entries = tuple((step, Skipped("no")) for step, _ in recorded.entries)
     report = replace(recorded, entries=entries)
-    found = diagnose(report)
-    assert found.copies
-    text = openmetrics_text(replace(judgement, report=report, diagnosis=found))
-    shown = {name for name, *_ in samples(text)}
-    assert not shown & {"copy_bytes_per_second", "cap_confidence", "stage_bytes_per_second"}
+    diagnosis = diagnose(report)
+    assert diagnosis.copies
+    text = openmetrics_text(replace(judgement, report=report, diagnosis=diagnosis))
+    names = {name for name, *_ in samples(text)}
+    assert not names & {"copy_bytes_per_second", "cap_confidence", "stage_bytes_per_second"}
     assert "tcp.push" not in re.findall(r'expectation_bytes_per_second{metric="(.*?)"', text)
 
 
 def test_words_are_the_contracts(judgement):
     for name, *labels in samples(openmetrics_text(judgement)):
-        told = dict(labels)
-        if "cause" in told:
-            assert told["cause"] in CAUSES[told["component"]], name
+        values_of = dict(labels)
+        if "cause" in values_of:
+            assert values_of["cause"] in CAUSES[values_of["component"]], name
 
 
 def test_every_recorded_report_is_valid_to_both_parsers_and_the_linter(judged_report):
@@ -139,7 +139,8 @@ def test_a_time_that_is_none_is_absent(judgement, recorded, started):
 def test_a_flood_of_steps_stays_within_bounds(judgement, recorded):
     step, outcome = next(each for each in recorded.entries if each[0].stage == "tcp")
     many = tuple(
-        (replace(step, setting={**step.setting, "streams": at}), outcome) for at in range(2000)
+        (replace(step, setting={**step.setting, "streams": streams}), outcome)
+        for streams in range(2000)
     )
     text = openmetrics_text(replace(judgement, report=replace(recorded, entries=many)))
     assert len(values(text, "stage_bytes_per_second")) == MOST_SAMPLES
@@ -149,5 +150,5 @@ def test_a_flood_of_steps_stays_within_bounds(judgement, recorded):
 def test_every_family_that_is_documented_can_be_written(judgement):
     copy = replace(judgement.diagnosis.copies[0], time=(TimeShare("disk", "server", 1.0),))
     timed = replace(judgement, diagnosis=replace(judgement.diagnosis, copies=(copy,)))
-    shown = {name for each in (judgement, timed) for name, *_ in samples(openmetrics_text(each))}
-    assert shown == set(FAMILIES)
+    names = {name for each in (judgement, timed) for name, *_ in samples(openmetrics_text(each))}
+    assert names == set(FAMILIES)

@@ -70,13 +70,13 @@ def with_path(**changes: Any) -> Report:
 
 
 @pytest.fixture
-def printed(shown):
+def printed(rendered):
     """The section of the path."""
-    return lambda report: shown(path(report), 400)
+    return lambda report: rendered(path(report), 400)
 
 
 def test_each_finding_of_a_path_is_a_line_by_its_direction(printed, golden):
-    """What nobody answered is not said to pass; each reason of what is missing stands once."""
+    """Unanswered sizes are not said to pass; each reason of what is missing stands once."""
     golden("path", "\n".join(f"== {name}{printed(with_path(**SEEN[name]))}" for name in SEEN))
 
 
@@ -102,7 +102,7 @@ def test_strange_details_are_left_out(printed, changes):
     assert "Traceback" not in printed(with_path(**changes))
 
 
-def test_a_stage_that_moves_no_payload_has_no_rate_anywhere(shown, printed):
+def test_a_stage_that_moves_no_payload_has_no_rate_anywhere(rendered, printed):
     """Not in the file, not in the table of stages; and the file is read back as it was."""
     report = with_path()
     document = reports.to_json(report, diagnose(report))
@@ -110,7 +110,7 @@ def test_a_stage_that_moves_no_payload_has_no_rate_anywhere(shown, printed):
     jsonschema.validate(json.loads(json.dumps(document)), report_schema.schema())
     read = reports.loads(json.dumps(document).encode())
     assert read.entries[-1] == report.entries[-1]
-    text = shown(read, 100)
+    text = rendered(read, 100)
     assert "\npath" not in text and " 0 kB/s" not in text
     without = replace(report, entries=report.entries[:-1])
     assert diagnose(report).copies == diagnose(without).copies

@@ -19,17 +19,17 @@ DATA = Path(__file__).parents[1] / "data"
 STORED = sorted(DATA.glob("report-v1-*.json"))
 
 
-def read(known):
-    text = text_of("csv", known, diagnose(known))
+def read(run_report):
+    text = text_of("csv", run_report, diagnose(run_report))
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
 def test_each_step_has_its_row_with_the_figures_of_the_report(path):
-    known = stored_reports.load(path)
-    rows = read(known)
-    assert len(rows) == len(known.entries) and all(tuple(row) == COLUMNS for row in rows)
-    for row, (step, outcome) in zip(rows, known.entries, strict=True):
+    run_report = stored_reports.load(path)
+    rows = read(run_report)
+    assert len(rows) == len(run_report.entries) and all(tuple(row) == COLUMNS for row in rows)
+    for row, (step, outcome) in zip(rows, run_report.entries, strict=True):
         assert (row["stage"], row["initiator"]) == (step.stage, step.initiator)
         assert row["outcome"] == type(outcome).__name__.lower()
         if isinstance(outcome, Measured) and row["bytes_per_second"]:
@@ -42,9 +42,9 @@ def test_each_step_has_its_row_with_the_figures_of_the_report(path):
     "reason", ["=HYPERLINK(1)", "+1", "-1", "@x", 'a "quote", two', "a\nb\x1b[2J"]
 )
 def test_what_a_server_said_is_text_of_one_line(reason):
-    known = stored_reports.load(STORED[0])
-    step, _ = known.entries[0]
-    (row,) = read(replace(known, entries=((step, Skipped(reason)),)))
+    run_report = stored_reports.load(STORED[0])
+    step, _ = run_report.entries[0]
+    (row,) = read(replace(run_report, entries=((step, Skipped(reason)),)))
     assert (
         row["reason"][0] not in "=+-@" and "\n" not in row["reason"] and "\x1b" not in row["reason"]
     )

@@ -25,8 +25,8 @@ STORED = sorted(
 STORED += sorted(ROOT.glob("tests/data/report-v1-*.json"))
 
 
-def ticket_of(known):
-    return ticket_text(known, diagnose(known))
+def ticket_of(report):
+    return ticket_text(report, diagnose(report))
 
 
 @pytest.fixture(scope="module")
@@ -95,10 +95,10 @@ def test_escaped_text_is_shown_as_it_is(text, escape):
     page = f"{'x ' if escape is inline else ''}{escape(text)}\n"
     tokens = markdown_it.MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(page)
     assert [each.type for each in tokens] == ["paragraph_open", "inline", "paragraph_close"]
-    told = [each.content for each in tokens[1].children]
+    contents = [each.content for each in tokens[1].children]
     kinds = {each.type for each in tokens[1].children if each.content != APART}
     assert kinds <= {"text", "text_special"}
-    assert "".join(told).replace(APART, "").removeprefix("x ").strip() == text.strip()
+    assert "".join(contents).replace(APART, "").removeprefix("x ").strip() == text.strip()
 
 
 @pytest.mark.parametrize("text", ["@all", "a @_b", "#1", "x#12", "me@a.de", "@a#1" * 9, "`@a`"])
@@ -112,9 +112,9 @@ def test_foreign_text_names_nobody_and_no_issue(text):
 
 def test_foreign_text_gives_no_command_to_a_tracker(example):
     """In GitLab that is a line that begins with a slash; later lines of a point count too."""
-    told = " ".join(["/close", "/assign @all", "/spend 1h"] * 20)
-    known = replace(example, target={**example.target, "share": told}, notes=(told,))
-    lines = ticket_of(known).split("```")[0].splitlines()
+    commands = " ".join(["/close", "/assign @all", "/spend 1h"] * 20)
+    report = replace(example, target={**example.target, "share": commands}, notes=(commands,))
+    lines = ticket_of(report).split("```")[0].splitlines()
     assert any("/close" in each for each in lines)
     assert not [each for each in lines if each.strip().startswith("/")]
 

@@ -1,4 +1,4 @@
-"""Where a copy's time went: bars on the terminal and on the page, figures in the document."""
+"""Time of a copy by component: bars on the terminal and on the page, figures in the document."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ DATA = Path(__file__).parents[1] / "data"
 UNKNOWN = "Where the time of these copies went is unknown."
 
 
-def kept(name):
+def load(name):
     return stored_reports.load(DATA / "traces" / f"{name}.json.gz")
 
 
 @pytest.fixture(scope="module")
 def timed():
-    return kept("server-read")
+    return load("server-read")
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_the_section_has_bars_for_each_copy(timed, shown, golden, width):
-    answer = shown(timed, width)
-    golden(f"time-{width}", shown(timed, width, sections=("time",)).removeprefix(answer))
+def test_the_section_has_bars_for_each_copy(timed, rendered, golden, width):
+    answer = rendered(timed, width)
+    golden(f"time-{width}", rendered(timed, width, sections=("time",)).removeprefix(answer))
 
 
-def test_a_report_without_traces_says_that_it_is_not_known(shown):
-    known = stored_reports.load(DATA / "report-v1-server-disk.json")
-    assert UNKNOWN in shown(known, 100, sections=("time",))
-    assert UNKNOWN not in shown(known, 100, verbose=True)
+def test_a_report_without_traces_says_that_it_is_not_known(rendered):
+    untraced = stored_reports.load(DATA / "report-v1-server-disk.json")
+    assert UNKNOWN in rendered(untraced, 100, sections=("time",))
+    assert UNKNOWN not in rendered(untraced, 100, verbose=True)
 
 
 def test_the_document_has_shares_that_sum_to_one_and_the_view(timed):
-    told = report.to_json(timed, diagnose(timed))
-    jsonschema.validate(told, schema())
-    copies = [each for each in told["diagnosis"]["copies"] if "time" in each]
+    document = report.to_json(timed, diagnose(timed))
+    jsonschema.validate(document, schema())
+    copies = [each for each in document["diagnosis"]["copies"] if "time" in each]
     assert len(copies) >= 4
     for copy in copies:
         assert copy["view"] in ("both hosts", "client alone")
@@ -59,9 +59,9 @@ def test_the_document_has_shares_that_sum_to_one_and_the_view(timed):
 
 
 def test_where_nothing_watched_a_copy_the_key_is_absent():
-    known = stored_reports.load(DATA / "report-v1-server-disk.json")
-    told = report.to_json(known, diagnose(known))
-    assert not any({"time", "view"} & each.keys() for each in told["diagnosis"]["copies"])
+    untraced = stored_reports.load(DATA / "report-v1-server-disk.json")
+    document = report.to_json(untraced, diagnose(untraced))
+    assert not any({"time", "view"} & each.keys() for each in document["diagnosis"]["copies"])
 
 
 def test_the_page_has_the_bars_and_a_ticket_a_line_and_none_of_the_trace(timed):
@@ -69,32 +69,32 @@ def test_the_page_has_the_bars_and_a_ticket_a_line_and_none_of_the_trace(timed):
     page = html.document(timed, diagnosis)
     assert "pull.uncached over SMB 3.1.1, 24.0 MB/s (seen from both hosts)" in page
     assert f">{time_text(diagnosis.main_copy.time, 4)}</span></summary>" in page
-    told = ticket.document(timed, diagnosis)
+    text = ticket.document(timed, diagnosis)
     assert (
         f"- Time of pull.uncached (seen from both hosts): {time_text(diagnosis.main_copy.time)}."
-        in told
+        in text
     )
-    assert "trace" not in told and "looks" not in told
+    assert "trace" not in text and "looks" not in text
 
 
 def test_monitoring_has_a_line_and_a_figure_for_each_component(timed):
     judgement = judge(timed, diagnose(timed))
-    chosen = judgement.diagnosis.main_copy
-    assert f"\ntime of pull.uncached: {time_text(chosen.time)}\n" in nagios_text(judgement)
-    named = re.findall(r"copy_time_ratio{(.*)} ([0-9.e-]+)", openmetrics_text(judgement))
-    told = {each: float(ratio) for each, ratio in named}
-    (whole,) = {round(sum(r for e, r in told.items() if 'copy="pull.uncached"' in e), 6)}
-    assert whole == 1.0
-    disk = [r for e, r in told.items() if 'component="disk",copy="pull.uncached"' in e]
-    assert max(disk) == max(each.ratio for each in chosen.time)
+    copy = judgement.diagnosis.main_copy
+    assert f"\ntime of pull.uncached: {time_text(copy.time)}\n" in nagios_text(judgement)
+    samples = re.findall(r"copy_time_ratio{(.*)} ([0-9.e-]+)", openmetrics_text(judgement))
+    ratios = {each: float(ratio) for each, ratio in samples}
+    (total,) = {round(sum(r for e, r in ratios.items() if 'copy="pull.uncached"' in e), 6)}
+    assert total == 1.0
+    disk = [r for e, r in ratios.items() if 'component="disk",copy="pull.uncached"' in e]
+    assert max(disk) == max(each.ratio for each in copy.time)
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_before_and_after_show_where_the_time_went_then_and_now(timed, shown, golden, width):
-    change = compare(timed, kept("client-write"))
-    text = shown(lambda console: print_change(change, console), width)
+def test_before_and_after_show_where_the_time_went_then_and_now(timed, rendered, golden, width):
+    change = compare(timed, load("client-write"))
+    text = rendered(lambda console: print_change(change, console), width)
     golden(f"compare-time-{width}", text)
-    verbose = shown(lambda console: print_change(change, console, True), width)
+    verbose = rendered(lambda console: print_change(change, console, True), width)
     assert verbose.count("Where the time of ") == len(change.copies)
 
 
@@ -113,9 +113,9 @@ def test_where_the_time_went_in_one_phrase(ratios, text):
 
 
 def test_a_traces_report_is_read_back_as_it_was(timed):
-    told = report.dumps(timed, diagnose(timed))
-    again = report.loads(told.encode())
-    assert json.loads(report.dumps(again, diagnose(again))) == json.loads(told)
+    text = report.dumps(timed, diagnose(timed))
+    again = report.loads(text.encode())
+    assert json.loads(report.dumps(again, diagnose(again))) == json.loads(text)
 
 
 @pytest.mark.parametrize(

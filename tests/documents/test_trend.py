@@ -16,12 +16,13 @@ def trends(*copies, left_out=()):
 
 
 @pytest.fixture
-def printed(shown):
-    """What a terminal gets of trends."""
+def printed(rendered):
 
     def of(*copies, left_out=(), **terminal) -> str:
-        found = trends(*copies, left_out=left_out)
-        return shown(lambda console: print_trends(found, console), color_system=None, **terminal)
+        overview = trends(*copies, left_out=left_out)
+        return rendered(
+            lambda console: print_trends(overview, console), color_system=None, **terminal
+        )
 
     return of
 
@@ -44,8 +45,8 @@ def test_each_copy_has_one_line_and_remarks_say_what_is_out_of_the_ordinary(prin
         "push.cached SMB 3.1.1 █████ 50.0 MB/s 50.0 MB/s 0% usual",
     ]
     flat = " ".join(text.split())
-    told = "70.0 MB/s on 2026-11-05 02:00 is lower than in the 4 other reports (97.0–104 MB/s)"
-    assert told in flat
+    remark = "70.0 MB/s on 2026-11-05 02:00 is lower than in the 4 other reports (97.0–104 MB/s)"
+    assert remark in flat
     assert "bottleneck changed on 2026-11-05 from network: link speed to server disk: read" in flat
     assert "share //other/x" in flat
     assert max(map(len, text.splitlines())) <= 80

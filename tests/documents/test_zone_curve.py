@@ -24,9 +24,9 @@ def report():
 
 
 @pytest.fixture
-def lines_of(shown):
+def lines_of(rendered):
     """The chart on a terminal."""
-    return lambda report, *terminal: shown(zone_curves(report), *terminal).splitlines()
+    return lambda report, *terminal: rendered(zone_curves(report), *terminal).splitlines()
 
 
 @pytest.mark.parametrize("width", [80, 200])
@@ -37,16 +37,18 @@ def test_the_chart_falls_from_left_to_right_and_fits(lines_of, report, width, en
     (zones,) = all_zones(report)
     columns = min(120, width - 10)
     drawn = lines_of(report, width, "ascii")[2:10]
-    heights = [sum(line.ljust(width)[10 + at] == "#" for line in drawn) for at in range(columns)]
+    heights = [
+        sum(line.ljust(width)[10 + column] == "#" for line in drawn) for column in range(columns)
+    ]
     centres = [int(zone.centre_ratio * columns) for zone in zones.zones]
-    most = max(zone.bytes_per_second for zone in zones.zones)
-    for at, zone in zip(centres, zones.zones, strict=True):
-        assert heights[at] == pytest.approx(8 * zone.bytes_per_second / most, abs=0.6)
+    highest = max(zone.bytes_per_second for zone in zones.zones)
+    for column, zone in zip(centres, zones.zones, strict=True):
+        assert heights[column] == pytest.approx(8 * zone.bytes_per_second / highest, abs=0.6)
 
 
 def test_a_report_without_zones_has_neither(lines_of, report):
-    left = [e for e in report.entries if e[0].setting.get("pattern") != "zones"]
-    bare = replace(report, entries=tuple(left))
+    entries = [e for e in report.entries if e[0].setting.get("pattern") != "zones"]
+    bare = replace(report, entries=tuple(entries))
     assert lines_of(bare) == []
     assert zone_curves_svg(bare) is None
 
@@ -88,7 +90,7 @@ def test_what_is_written_stands_on_the_same_drawing(lines_of, report):
     (curve,) = zone_curves(both)
     assert "read and write rate" in curve.title
     lines = lines_of(both, 80, "ascii")
-    (level,) = (at for at, line in enumerate(lines) if "ww" in line)
+    (level,) = (index for index, line in enumerate(lines) if "ww" in line)
     assert lines[level].count("w") == 70 // 3 and 5 <= level <= 7
     assert "zone, write" in zone_curves_svg(both)
 

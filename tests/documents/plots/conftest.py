@@ -37,18 +37,18 @@ class Mark:
     """Its classes."""
     text: str
     """Words of a text, or those of a shape when pointed at."""
-    left: float
+    left_x: float
     top: float
     right: float
     bottom: float
 
     @property
     def width(self) -> float:
-        return self.right - self.left
+        return self.right - self.left_x
 
     @property
     def centre(self) -> float:
-        return (self.left + self.right) / 2
+        return (self.left_x + self.right) / 2
 
 
 class Drawing:

@@ -27,7 +27,7 @@ TIMED = stored_reports.load(ROOT / "tests" / "data" / "traces" / "client-write.j
 
 
 def inside(mark, drawing):
-    across = mark.left >= -0.2 and mark.right <= drawing.width + 0.2
+    across = mark.left_x >= -0.2 and mark.right <= drawing.width + 0.2
     return across and mark.top >= -1 and mark.bottom <= drawing.height + 0.2
 
 

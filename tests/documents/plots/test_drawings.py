@@ -55,7 +55,7 @@ DRAWN = {
 """The report of each golden, the drawings that it holds, and what is changed before."""
 
 
-def shown(drawn):
+def drawing_text(drawn):
     """A drawing with its words and its table."""
     rows = (" | ".join(row) for row in (drawn.columns, *drawn.rows))
     return "\n".join((f"{drawn.name}: {drawn.title}", drawn.sentence, *rows, drawn.svg, ""))
@@ -66,7 +66,7 @@ def test_every_drawing_is_as_it_was_looked_at(golden, request, name):
     which, begin, change = DRAWN[name]
     report = change(request.getfixturevalue(which))
     plots = every_plot(report)
-    golden(f"plots/{name}", "\n".join(shown(e) for e in plots if e.name.startswith(begin)))
+    golden(f"plots/{name}", "\n".join(drawing_text(e) for e in plots if e.name.startswith(begin)))
 
 
 def without(report, *stages):
@@ -83,11 +83,11 @@ def test_a_zones_bar_stands_at_its_place_and_is_as_high_as_its_rate(drawn, repor
     (zones,) = all_zones(report)
     bars = [each for each in drawing.having("", "rect") if "zone" in each.text]
     assert len(bars) == len(zones.zones) == 9
-    start, width = bars[0].left, bars[-1].right - bars[0].left
+    start, width = bars[0].left_x, bars[-1].right - bars[0].left_x
     highest = max(each.bottom - each.top for each in bars)
     fastest = max(zone.bytes_per_second for zone in zones.zones)
     for bar, zone in zip(bars, zones.zones, strict=True):
-        assert (bar.left - start) / width == pytest.approx(zone.from_ratio, abs=0.01)
+        assert (bar.left_x - start) / width == pytest.approx(zone.from_ratio, abs=0.01)
         share = (bar.bottom - bar.top) / highest
         assert share == pytest.approx(zone.bytes_per_second / fastest, abs=0.01)
     assert [row[-1] for row in plot.rows].count("weak") == 1
