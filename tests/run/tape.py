@@ -46,12 +46,10 @@ UNTOLD += ("flushed", "checked", "buffer_bytes", "zones", "cache", "target_folde
 
 @dataclass
 class Script:
-    """What the hosts find, and what becomes of the run."""
-
     rates: Mapping[str, float] = field(default_factory=dict)
     """MB/s by stage, by stage and verb, or by a copy's name: the longest name that fits."""
     breaks: Callable[[str, int], Exception | None] = lambda what, number: None
-    """What a started stage ends with; number: of those that were started before it."""
+    """Error that ends a started stage; number: of those that were started before it."""
     mount: Mapping[str, Any] | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     """By stage."""
@@ -81,7 +79,6 @@ class ScriptedHost:
         self.script.lines.append(f"close {self.side}")
 
     def ask(self, name: str, seconds: float = 10.0, **arguments: Any) -> Any:
-        """An answer."""
         self.script.clock.time += ASK_SECONDS
         folder = arguments.get("folder")
         cache = {"side": self.side, "requested": arguments.get("requested"), "proven": True}
@@ -99,14 +96,13 @@ class ScriptedHost:
         }
         return answers[name]
 
-    def asking(self, *asked: Any, **arguments: Any) -> Callable[[], Any]:
-        return partial(self.ask, *asked, **arguments)
+    def asking(self, *question: Any, **arguments: Any) -> Callable[[], Any]:
+        return partial(self.ask, *question, **arguments)
 
     def telling(self, do: str, **fields: Any) -> Callable[[], Any]:
         return partial(self.tell, do, **fields)
 
     def tell(self, do: str, **fields: Any) -> Any:
-        """Nothing is told back but the counters."""
         return self._counters() if do == "counters" else None
 
     def watch(self, *_: Any, **__: Any) -> None:
@@ -116,7 +112,6 @@ class ScriptedHost:
     def hold(
         self, name: str, setting: Any, peer: Endpoint, seconds: float, opening_seconds: float = 15.0
     ) -> Iterator[Endpoint]:
-        """Whatever is held, of the size that was asked for."""
         self.script.clock.time += HOLD_SECONDS
         self.script.lines.append(f"  hold {self.side} {name}")
         facts: dict[str, Any] = dict(SHARE_FACTS)
@@ -131,12 +126,11 @@ class ScriptedHost:
 
     @contextmanager
     def holding(self, *arguments: Any) -> Iterator[Callable[[], Endpoint]]:
-        with self.hold(*arguments) as held:
-            yield lambda: held
+        with self.hold(*arguments) as resource:
+            yield lambda: resource
 
     @contextmanager
     def observe(self, name: str, setting: Any, seconds: float) -> Iterator[Observation]:
-        """Nothing to be seen."""
         yield Observation(lambda _: None)
 
     def initiate(
@@ -150,24 +144,24 @@ class ScriptedHost:
         *_: Any,
     ) -> Ran:
         """A stage at its rate, until its size is moved or its time is over."""
-        script, told = self.script, typed.to_plain(setting)
-        verb, copy = (str(told.get(each, "")) for each in ("verb", "copy"))
-        side = str(told.get("side", ""))
+        script, values = self.script, typed.to_plain(setting)
+        verb, copy = (str(values.get(each, "")) for each in ("verb", "copy"))
+        side = str(values.get("side", ""))
         names = (copy, f"{side} {verb}", f"{name} {verb}", name)
-        shown = (f"{key}={told[key]}" for key in told if key not in UNTOLD and told[key])
-        label = f"  start {self.side} {name} {' '.join(shown)} limit={seconds:.3g}"
+        words = (f"{key}={values[key]}" for key in values if key not in UNTOLD and values[key])
+        label = f"  start {self.side} {name} {' '.join(words)} limit={seconds:.3g}"
         script.lines.append(label)
         number, script.started = script.started, script.started + 1
         first = self._counters()
         script.clock.time += START_SECONDS
         if error := script.breaks(copy or name, number):
             raise error
-        size, rate = told.get("size_bytes") or math.inf, script.rate(names)
-        most = told.get("most_seconds") or told.get("seconds") or seconds
-        lasted = max(1e-3, min(most, size / rate))
-        moved = max(1, int(rate * lasted))
+        size, rate = values.get("size_bytes") or math.inf, script.rate(names)
+        limit = values.get("most_seconds") or values.get("seconds") or seconds
+        lasted = max(1e-3, min(limit, size / rate))
+        byte_count = max(1, int(rate * lasted))
         script.clock.time += lasted
-        samples = (Sample(0.0, 0), Sample(lasted / 2, moved // 2), Sample(lasted, moved))
+        samples = (Sample(0.0, 0), Sample(lasted / 2, byte_count // 2), Sample(lasted, byte_count))
         if progress is not None:
             progress(samples[-1])
         cache = {"side": "server", "requested": copy.rpartition(".")[2]}
@@ -188,8 +182,8 @@ def played(script: Script, monkeypatch: pytest.MonkeyPatch, **keywords: Any) -> 
 
     def watch(event: Event) -> None:
         if event.sample is None:
-            at = f"{event.elapsed_seconds:5.1f}"
-            script.lines.append(f"{at} {event.step}{event.outcome and ': '}{event.outcome}")
+            moment = f"{event.elapsed_seconds:5.1f}"
+            script.lines.append(f"{moment} {event.step}{event.outcome and ': '}{event.outcome}")
 
     clock: Any = script.clock
     session = Session(options, Access("ann", "secret"), watch, lambda report: None, clock)

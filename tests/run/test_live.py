@@ -25,23 +25,22 @@ PULLS = {"sent_bytes": 9, "received_bytes": 1 << 20}
 
 
 @pytest.fixture
-def told() -> Iterator[tuple[Feed, Any]]:
-    """A feed, and what tells it."""
+def channel() -> Iterator[tuple[Feed, Any]]:
     reading, writing = os.pipe()
     yield Feed(Child(0, reading, -1)), lambda event: os.write(writing, event)
     os.close(reading)
     os.close(writing)
 
 
-def event(*lines: Any, more: int = 0) -> bytes:
-    return json.dumps({"lines": lines, "unwatched": more, "cpu_seconds": 0.1}).encode() + b"\n"
+def event(*lines: Any, unwatched: int = 0) -> bytes:
+    return json.dumps({"lines": lines, "unwatched": unwatched, "cpu_seconds": 0.1}).encode() + b"\n"
 
 
-def test_the_newest_whole_line_counts(told: tuple[Feed, Any]) -> None:
-    feed, tell = told
+def test_the_newest_whole_line_counts(channel: tuple[Feed, Any]) -> None:
+    feed, tell = channel
     went = [["network", "path", 0.7], ["disk", "client", 0.3]]
-    whole = event(["push to nas", 5e6, went], more=3)
-    tell(event() + whole + event()[:9])
+    message = event(["push to nas", 5e6, went], unwatched=3)
+    tell(event() + message + event()[:9])
     (line,) = feed.take() or ()
     assert feed.unwatched == 3
     assert line == Line("push to nas", 5e6, tuple(TimeShare(*each) for each in went))
@@ -51,8 +50,8 @@ def test_the_newest_whole_line_counts(told: tuple[Feed, Any]) -> None:
     assert feed.take() == []
 
 
-def test_the_cost_is_that_of_both_processes_in_the_last_seconds(told: tuple[Feed, Any]) -> None:
-    feed, _ = told
+def test_the_cost_is_that_of_both_processes_in_the_last_seconds(channel: tuple[Feed, Any]) -> None:
+    feed, _ = channel
     feed.used.extend(
         (100.0 + index, 5.0 if index < 3 else 6.0 + 0.012 * index) for index in range(20)
     )
@@ -68,16 +67,16 @@ def test_the_cost_is_that_of_both_processes_in_the_last_seconds(told: tuple[Feed
     ],
 )
 def test_what_the_watch_ends_by_is_raised(
-    told: tuple[Feed, Any], said: Any, error: type[Exception], text: str
+    channel: tuple[Feed, Any], said: Any, error: type[Exception], text: str
 ) -> None:
-    feed, tell = told
+    feed, tell = channel
     tell(json.dumps(said).encode() + b"\n")
     with pytest.raises(error, match=text):
         feed.take()
 
 
 @pytest.mark.parametrize(
-    ("seen", "text"),
+    ("copier", "text"),
     [
         (running(), "push to 10.0.0.2, smbclient 7"),
         (running(moved_bytes=PULLS), "pull from 10.0.0.2, smbclient 7"),
@@ -88,19 +87,19 @@ def test_what_the_watch_ends_by_is_raised(
         (running(program="\x1b[2J"), r"push to 10.0.0.2, \x1b[2J 7"),
     ],
 )
-def test_a_line_says_which_way_the_bytes_go_and_what_moves_them(seen: Running, text: str) -> None:
-    assert live._name(seen) == text
+def test_a_line_says_which_way_the_bytes_go_and_what_moves_them(copier: Running, text: str) -> None:
+    assert live._name(copier) == text
 
 
 def test_lines_keep_the_shares_that_were_told_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = observed(sent(0, 1 << 20))
-    found = (TimeShare("network", "path", 1.0),)
-    monkeypatch.setattr(live, "shares", lambda running, observed: found)
+    observation = observed(sent(0, 1 << 20))
+    last_shares = (TimeShare("network", "path", 1.0),)
+    monkeypatch.setattr(live, "shares", lambda running, observed: last_shares)
     events: list[Any] = []
 
     def watching(tell: Any, control_fd: int, pid: int, address: str) -> None:
         tell((LiveCopy(b"a", running(), 1.0, None),), 2, 0.1)
-        tell((LiveCopy(b"a", running(), 2.0, seen),), 0, 0.2)
+        tell((LiveCopy(b"a", running(), 2.0, observation),), 0, 0.2)
         tell(
             (LiveCopy(b"a", running(), 3.0, None), LiveCopy(b"b", running(KERNEL), 4.0, None)),
             0,
@@ -112,14 +111,20 @@ def test_lines_keep_the_shares_that_were_told_last(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(live.live_copies, "watch", watching)
     live._watch(events.append, -1, 0, "")
     assert events.pop() == {"ended": True}
-    told = [[(rate, list(went)) for _, rate, went in each["lines"]] for each in events]
-    whole = [["network", "path", 1.0]]
-    assert told == [[(1.0, [])], [(2.0, whole)], [(3.0, whole), (4.0, [])], [], [(5.0, [])]]
+    lines = [[(rate, list(went)) for _, rate, went in each["lines"]] for each in events]
+    path_share = [["network", "path", 1.0]]
+    assert lines == [
+        [(1.0, [])],
+        [(2.0, path_share)],
+        [(3.0, path_share), (4.0, [])],
+        [],
+        [(5.0, [])],
+    ]
     assert events[0]["unwatched"] == 2
 
 
-def test_a_process_that_ended_ends_the_feed(told: tuple[Feed, Any]) -> None:
-    feed, tell = told
+def test_a_process_that_ended_ends_the_feed(channel: tuple[Feed, Any]) -> None:
+    feed, tell = channel
     tell(b'{"ended": true}\n')
     assert feed.take() is None and feed.ended
 

@@ -10,7 +10,7 @@ COPY = Step("smb-copy", {"copy": "pull.uncached"}, "client")
 IDLE = Usage(1.0, (0.1,), 0.1, 0.0, 0.0, 0.1, 0.1, 0.0, *(None,) * 12)
 
 
-def made(rate, **details):
+def run_of(rate, **details):
     return Repeat((Sample(0.0, 0), Sample(1.0, rate)), IDLE, None, details)
 
 
@@ -21,52 +21,52 @@ def outcome(*passes, ends=()):
         log.add(COPY, each)
     for end in ends:
         log.add(COPY, end)
-    ((_, found),) = log.entries()
-    return found
+    ((_, last),) = log.entries()
+    return last
 
 
-def proof(proven, before=0.0):
-    return {"side": "server", "requested": "uncached", "proven": proven, "before": before}
+def proof(proven, ratio_before=0.0):
+    return {"side": "server", "requested": "uncached", "proven": proven, "before": ratio_before}
 
 
 @pytest.mark.parametrize("unproven", [0, 1, 2])
 def test_a_cache_is_proven_only_where_each_run_proved_it(unproven):
-    passes = [made(10 * index, cache=proof(index != unproven, index)) for index in range(3)]
-    found = outcome(*passes)
-    assert found.details["cache"] == proof(False, 1)
+    passes = [run_of(10 * index, cache=proof(index != unproven, index)) for index in range(3)]
+    pooled = outcome(*passes)
+    assert pooled.details["cache"] == proof(False, 1)
     assert passes[1].details["cache"]["proven"] is (unproven != 1), "a pass stays as it was"
 
 
 def test_a_stage_without_a_cache_gets_none():
-    both = outcome(made(1, cache=proof(True)), made(2, cache=proof(True)))
+    both = outcome(run_of(1, cache=proof(True)), run_of(2, cache=proof(True)))
     assert both.details["cache"]["proven"]
-    assert not outcome(made(1, cache=proof(True)), made(2)).details["cache"]["proven"]
-    assert outcome(made(1)).details == {}
-    assert outcome(made(1, cache=None)).details == {"cache": None}
-    mixed = outcome(made(1, cache=proof(True)), made(2, cache=None))
+    assert not outcome(run_of(1, cache=proof(True)), run_of(2)).details["cache"]["proven"]
+    assert outcome(run_of(1)).details == {}
+    assert outcome(run_of(1, cache=None)).details == {"cache": None}
+    mixed = outcome(run_of(1, cache=proof(True)), run_of(2, cache=None))
     assert mixed.details["cache"]["proven"] is False
 
 
 def test_hashes_are_right_only_where_each_is():
-    assert outcome(made(1, hash_ok=True), made(2, hash_ok=False)).details["hash_ok"] is False
-    assert outcome(made(1, hash_ok=None), made(2, hash_ok=False)).details["hash_ok"] is False
+    assert outcome(run_of(1, hash_ok=True), run_of(2, hash_ok=False)).details["hash_ok"] is False
+    assert outcome(run_of(1, hash_ok=None), run_of(2, hash_ok=False)).details["hash_ok"] is False
     # nobody could look at it: neither right nor altered
-    assert outcome(made(1, hash_ok=None), made(2, hash_ok=True)).details["hash_ok"] is None
+    assert outcome(run_of(1, hash_ok=None), run_of(2, hash_ok=True)).details["hash_ok"] is None
 
 
 def test_runs_that_failed_beside_measured_ones_are_told():
-    found = outcome(made(1), ends=(Failed("nas: reset"), Failed("nas: gone")))
-    assert isinstance(found, Measured)
-    assert found.details["failed_runs"] == ["nas: reset", "nas: gone"]
-    assert outcome(made(1), ends=(Skipped("no time"),)).details == {}
+    pooled = outcome(run_of(1), ends=(Failed("nas: reset"), Failed("nas: gone")))
+    assert isinstance(pooled, Measured)
+    assert pooled.details["failed_runs"] == ["nas: reset", "nas: gone"]
+    assert outcome(run_of(1), ends=(Skipped("no time"),)).details == {}
     assert outcome(ends=(Failed("nas: reset"), Failed("nas: gone"))) == Failed("nas: reset")
 
 
 def test_a_step_says_why_it_was_made_and_why_again():
     log = Log()
-    log.add(COPY, made(10), "the copy as a user makes it")
-    log.add(COPY, made(11), "the copy as a user makes it")
-    log.add(COPY, made(30), "its runs vary widely")
+    log.add(COPY, run_of(10), "the copy as a user makes it")
+    log.add(COPY, run_of(11), "the copy as a user makes it")
+    log.add(COPY, run_of(30), "its runs vary widely")
     ((step, _),) = log.entries()
     assert step.why == "the copy as a user makes it; then its runs vary widely"
     assert step == COPY, "the reason is no part of what a step is"
@@ -78,6 +78,6 @@ def test_the_latest_run_of_a_step_is_the_one_that_was_made_last():
     log.add(COPY, Failed("broke"))
     assert log.latest(COPY) is None
     for rate in (30, 10, 20):
-        log.add(COPY, made(rate))
+        log.add(COPY, run_of(rate))
     latest = log.latest(COPY)
     assert latest is not None and latest.run[-1].moved_bytes == 20

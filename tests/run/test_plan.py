@@ -38,7 +38,7 @@ def test_nothing_known_is_no_expectation():
 
 
 @pytest.mark.parametrize(
-    ("rate", "most", "asked", "size"),
+    ("rate", "limit", "requested", "size"),
     [
         (100e6, 1 << 40, None, 190 * plan.MIB),
         (1e6, 1 << 40, None, 2 * plan.MIB),
@@ -54,12 +54,12 @@ def test_nothing_known_is_no_expectation():
         (100e6, 1000, None, 1000),
     ],
 )
-def test_a_file_lasts_as_long_as_asked_and_fits_where_it_goes(rate, most, asked, size):
-    assert plan.copy_bytes(rate, 2.0, most, asked) == size
+def test_a_file_lasts_as_long_as_asked_and_fits_where_it_goes(rate, limit, requested, size):
+    assert plan.copy_bytes(rate, 2.0, limit, requested) == size
 
 
 @pytest.mark.parametrize(
-    ("chosen", "device", "verbs"),
+    ("settings", "device", "verbs"),
     [
         ({"pattern": "random"}, None, ["read", "write"]),
         ({"verb": "read", "pattern": "random"}, None, ["read"]),
@@ -67,9 +67,9 @@ def test_a_file_lasts_as_long_as_asked_and_fits_where_it_goes(rate, most, asked,
         ({"depth": 4}, NamedDevice("client", "/dev/sdz"), ["read"]),
     ],
 )
-def test_a_disk_is_read_or_written_as_chosen_and_a_device_is_only_read(chosen, device, verbs):
-    named = options(settings=chosen, device=device)
-    assert [each.verb for each in plan.chosen_disk_steps(("client",), named)] == verbs
+def test_a_disk_is_read_or_written_as_chosen_and_a_device_is_only_read(settings, device, verbs):
+    run_options = options(settings=settings, device=device)
+    assert [each.verb for each in plan.chosen_disk_steps(("client",), run_options)] == verbs
     if device:
         with pytest.raises(Refused, match="--device: only read"):
             plan.check_disk(options(settings={"verb": "write"}, device=device))
@@ -86,23 +86,23 @@ def test_all_stages_before_the_copies_leave_half_of_the_budget(budget):
     assert spent < 0.5 * max(20.0, budget)
 
 
-def options(**more):
-    return plan.Options(target=parse("//nas/media"), folder="/tmp", **more)
+def options(**fields):
+    return plan.Options(target=parse("//nas/media"), folder="/tmp", **fields)
 
 
-def patterns(side, alone=False, **more):
-    found = plan.disk_steps(("client", "server"), options(**more), alone)
-    return [f"{each.verb} {each.pattern}" for each in found if each.side == side]
+def patterns(side, single=False, **fields):
+    steps = plan.disk_steps(("client", "server"), options(**fields), single)
+    return [f"{each.verb} {each.pattern}" for each in steps if each.side == side]
 
 
 def test_a_file_is_read_cached_while_it_still_is():
-    def told(budget_seconds):
+    def disk_reads(budget_seconds):
         steps = plan.disk_steps(("client",), options(budget_seconds=budget_seconds))
         return [(s.verb, s.cache) for s in steps if s.pattern == "sequential"]
 
     past_the_cache = [("read", "uncached"), ("write", "uncached")]
-    assert told(300.0) == [("read", "cached"), *past_the_cache]
-    assert told(60.0) == past_the_cache
+    assert disk_reads(300.0) == [("read", "cached"), *past_the_cache]
+    assert disk_reads(60.0) == past_the_cache
 
 
 def test_where_a_file_lies_is_measured_where_there_is_time():
@@ -110,8 +110,8 @@ def test_where_a_file_lies_is_measured_where_there_is_time():
     assert patterns("client") == usual
     assert patterns("server") == [*usual, "write synced"]
     all_of_it = ["read sequential", *usual, "write synced", "write sustained", "write zones"]
-    assert patterns("client", alone=True) == all_of_it
-    assert patterns("client", budget_seconds=300.0) == patterns("client", alone=True)
+    assert patterns("client", single=True) == all_of_it
+    assert patterns("client", budget_seconds=300.0) == patterns("client", single=True)
 
 
 def test_a_file_that_was_named_is_read_where_it_lies():
@@ -121,21 +121,21 @@ def test_a_file_that_was_named_is_read_where_it_lies():
 
 
 @pytest.mark.parametrize(
-    ("named", "looks"),
+    ("fields", "looks"),
     [
         ({"device": NamedDevice("client", "/dev/sda")}, ["read zones"]),
         ({"file": NamedFile("client", "/film")}, ["read zones", "read file"]),
     ],
 )
-def test_to_look_at_a_device_or_a_file_alone_nothing_is_written(named, looks):
-    assert patterns("client", alone=True, **named) == looks
-    assert patterns("server", alone=True, **named) == []
+def test_to_look_at_a_device_or_a_file_alone_nothing_is_written(fields, looks):
+    assert patterns("client", single=True, **fields) == looks
+    assert patterns("server", single=True, **fields) == []
 
 
 @pytest.mark.parametrize("of_folder", [False, True])
 def test_the_stages_that_explain_one_connection_are_made_where_there_is_time(of_folder):
     usual, long = plan.stages(of_folder, 60.0), plan.stages(of_folder, 300.0)
-    more = set() if of_folder else {"smb-multichannel"}
-    assert set(long) - set(usual) == {"sweep", "matrix", "udp", *more}
+    extra = set() if of_folder else {"smb-multichannel"}
+    assert set(long) - set(usual) == {"sweep", "matrix", "udp", *extra}
     assert ("native-copy" in usual) == of_folder == ("small-files" not in usual)
     assert {"tcp", "disk", "smb-copy"} <= set(usual)

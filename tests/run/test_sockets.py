@@ -1,4 +1,4 @@
-"""Of all connections between two hosts the copy's own is told, its two ends put together."""
+"""Among all connections of two hosts the copy's own is told, its two ends put together."""
 
 from __future__ import annotations
 
@@ -45,32 +45,36 @@ AT_SERVER = Connection(
 )
 
 
-def pull(seen: dict[Any, list[Connection]], moved_bytes: int = 100 * MIB) -> dict[str, Any]:
-    return sockets.connection_details(*sockets.ends(seen, "server", "client", moved_bytes))
+def pull(connections: dict[Any, list[Connection]], moved_bytes: int = 100 * MIB) -> dict[str, Any]:
+    return sockets.connection_details(*sockets.ends(connections, "server", "client", moved_bytes))
 
 
 def test_the_buffer_and_congestion_control_are_the_senders_and_the_window_the_receivers() -> None:
-    told = pull({"client": [AT_CLIENT], "server": [AT_SERVER]})
-    assert told["sender_seen"] and told["receiver_seen"]
-    assert (told["send_buffer_bytes"], told["receive_buffer_bytes"]) == (16384, 6 * MIB)
-    assert (told["congestion_control"], told["process"]) == ("reno", "smbd")
-    assert told["by"] != "unknown"
+    details = pull({"client": [AT_CLIENT], "server": [AT_SERVER]})
+    assert details["sender_seen"] and details["receiver_seen"]
+    assert (details["send_buffer_bytes"], details["receive_buffer_bytes"]) == (16384, 6 * MIB)
+    assert (details["congestion_control"], details["process"]) == ("reno", "smbd")
+    assert details["by"] != "unknown"
 
 
 def test_a_push_is_told_the_other_way_round() -> None:
     client = replace(AT_CLIENT, sent_bytes=100 * MIB, received_bytes=3000)
     server = replace(AT_SERVER, sent_bytes=3000, received_bytes=100 * MIB)
-    seen = {"client": [client], "server": [server]}
-    told = sockets.connection_details(*sockets.ends(seen, "client", "client", 100 * MIB))
-    assert (told["send_buffer_bytes"], told["receive_buffer_bytes"]) == (1 * MIB, 2 * MIB)
-    assert (told["congestion_control"], told["process"]) == ("cubic", "smbd")
+    connections = {"client": [client], "server": [server]}
+    details = sockets.connection_details(*sockets.ends(connections, "client", "client", 100 * MIB))
+    assert (details["send_buffer_bytes"], details["receive_buffer_bytes"]) == (1 * MIB, 2 * MIB)
+    assert (details["congestion_control"], details["process"]) == ("cubic", "smbd")
 
 
 def test_where_one_host_has_no_agent_its_end_is_absent() -> None:
-    told = pull({"client": [AT_CLIENT]})
-    assert (told["sender_seen"], told["receiver_seen"], told["by"]) == (False, True, "unknown")
-    assert told["receive_buffer_bytes"] == 6 * MIB
-    assert not {"send_buffer_bytes", "busy_ratio", "congestion_control", "process"} & set(told)
+    details = pull({"client": [AT_CLIENT]})
+    assert (details["sender_seen"], details["receiver_seen"], details["by"]) == (
+        False,
+        True,
+        "unknown",
+    )
+    assert details["receive_buffer_bytes"] == 6 * MIB
+    assert not {"send_buffer_bytes", "busy_ratio", "congestion_control", "process"} & set(details)
 
 
 def test_a_connection_that_did_not_carry_the_copy_is_not_told() -> None:
@@ -82,29 +86,29 @@ def test_a_connection_that_did_not_carry_the_copy_is_not_told() -> None:
 def test_the_two_ends_are_of_one_connection() -> None:
     """Another copy, of the same host, may move more in the same time."""
     busier = replace(AT_SERVER, peer="10.0.0.1 50001", sent_bytes=300 * MIB, congestion_control="x")
-    told = pull({"client": [AT_CLIENT], "server": [busier, AT_SERVER]})
-    assert told["congestion_control"] == "reno"
+    details = pull({"client": [AT_CLIENT], "server": [busier, AT_SERVER]})
+    assert details["congestion_control"] == "reno"
 
 
 def test_ends_that_do_not_fit_are_not_put_together() -> None:
     stranger = replace(AT_SERVER, peer="10.0.0.9 50000", sent_bytes=300 * MIB)
-    told = pull({"client": [AT_CLIENT], "server": [stranger]})
-    assert (told["sender_seen"], told["receiver_seen"]) == (False, True)
+    details = pull({"client": [AT_CLIENT], "server": [stranger]})
+    assert (details["sender_seen"], details["receiver_seen"]) == (False, True)
 
 
 def test_ends_whose_addresses_are_translated_are_told_by_their_bytes() -> None:
-    """As behind a container's published port."""
+    """Addresses are so behind a container's published port."""
     behind = replace(AT_SERVER, local="172.17.0.2 445", peer="172.17.0.1 41000")
-    told = pull({"client": [AT_CLIENT], "server": [behind]})
-    assert told["sender_seen"] and told["receiver_seen"]
+    details = pull({"client": [AT_CLIENT], "server": [behind]})
+    assert details["sender_seen"] and details["receiver_seen"]
     two = pull({"client": [AT_CLIENT], "server": [behind, replace(behind, peer="172.17.0.1 9")]})
     assert not two["sender_seen"]
 
 
 def test_too_few_looks_tell_the_buffers_and_blame_nobody() -> None:
     client, server = (replace(each, sender=None, receiver=None) for each in (AT_CLIENT, AT_SERVER))
-    told = pull({"client": [client], "server": [server]})
-    assert (told["by"], told["send_buffer_bytes"]) == ("unknown", 16384)
+    details = pull({"client": [client], "server": [server]})
+    assert (details["by"], details["send_buffer_bytes"]) == ("unknown", 16384)
 
 
 def test_each_host_watches_its_own_side_of_the_servers_port() -> None:
@@ -159,16 +163,16 @@ def test_what_a_watch_tells_is_checked() -> None:
 
 
 def test_looks_are_told_by_columns_in_the_copys_own_time() -> None:
-    rows = tuple(SocketLook(at / 10, *range(17)) for at in range(50))
-    counts = tuple(CountLook(at, 5, 6, 7, 8) for at in (0.2, 0.9, 2.5))
-    seen = Observed((), (), counts, 0.01)
-    told = sockets.looks(seen, replace(AT_CLIENT, rows=rows), began=0.25, lasted=2.0)
-    connection = told["connection"]
+    rows = tuple(SocketLook(tick / 10, *range(17)) for tick in range(50))
+    counts = tuple(CountLook(tick, 5, 6, 7, 8) for tick in (0.2, 0.9, 2.5))
+    observed = Observed((), (), counts, 0.01)
+    columns = sockets.looks(observed, replace(AT_CLIENT, rows=rows), began=0.25, lasted=2.0)
+    connection = columns["connection"]
     first, *_, last = connection[SocketLook._fields[0]]
     assert (first, last) == pytest.approx((0.05, 1.95))
     assert set(connection["unread_bytes"]) == {0}
     assert connection["receive_buffer_bytes"] == 6 * MIB
-    assert told["threads"]["running"] == []
+    assert columns["threads"]["running"] == []
     # the counts around a copy stand for its beginning and its end
-    assert told["counts"][CountLook._fields[0]] == pytest.approx([0.0, 0.65, 2.0])
-    assert sockets.looks(seen, None, 0.0, 1.0)["connection"] == {}
+    assert columns["counts"][CountLook._fields[0]] == pytest.approx([0.0, 0.65, 2.0])
+    assert sockets.looks(observed, None, 0.0, 1.0)["connection"] == {}

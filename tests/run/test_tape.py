@@ -65,8 +65,8 @@ RUNS: dict[str, tuple[Script, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_asks_for_this_in_this_order(name, golden, monkeypatch):
-    script, asked = RUNS[name]
-    for line in played(script, monkeypatch, **asked):
+    script, options = RUNS[name]
+    for line in played(script, monkeypatch, **options):
         golden(line)
 
 

@@ -118,11 +118,11 @@ def test_a_copy_goes_on_where_others_traffic_beside_it_ended() -> None:
     waits = iter(range(6))
 
     def wait(seconds: float) -> bool:
-        at = next(waits)
-        if at == 0:
+        index = next(waits)
+        if index == 0:
             burst(1 << 29)
         time.sleep(0.3)
-        return at < 5
+        return index < 5
 
     with slow_writer(), Watch(Options(os.getpid(), seconds=60.0), quiet) as session:
         session.reach()
@@ -144,15 +144,15 @@ def test_whatever_the_other_agent_tells_amiss_costs_its_side_alone(
     )
 
     def amiss(name: str) -> Any:
-        def asked(host: Host, what: Any, *extra: Any, **keywords: Any) -> Any:
+        def reply(host: Host, what: Any, *extra: Any, **keywords: Any) -> Any:
             if host in others and what == question:
                 raise StageError(f"{host.side}: invalid data from the agent")
-            told = real[name](host, what, *extra, **keywords)
-            if host in others and question == "observed" and name == "next" and question in told:
+            answer = real[name](host, what, *extra, **keywords)
+            if host in others and question == "observed" and name == "next" and question in answer:
                 return {"observed": {"connections": 7}}
-            return told
+            return answer
 
-        return asked
+        return reply
 
     for name in real:
         monkeypatch.setattr(Host, name, amiss(name))
@@ -203,7 +203,7 @@ def test_what_is_watched_is_called_as_it_was_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("moved", "quiet"),
+    ("byte_counts", "quiet"),
     [
         ((0, 100, 200, 300), False),
         ((0, 10**8, 2 * 10**8, 2 * 10**8 + 900, 2 * 10**8 + 1800), True),
@@ -215,6 +215,6 @@ def test_what_is_watched_is_called_as_it_was_asked_for() -> None:
     ids=["moves", "ended", "one-quiet-second", "in-steps", "never-moved", "no-interface"],
 )
 def test_an_interface_is_quiet_where_two_seconds_moved_next_to_nothing(
-    moved: tuple[int | None, ...], quiet: bool
+    byte_counts: tuple[int | None, ...], quiet: bool
 ) -> None:
-    assert watch._quiet(readings(*moved), "client") is quiet
+    assert watch._quiet(readings(*byte_counts), "client") is quiet

@@ -1,4 +1,4 @@
-"""What the agents saw of a running copy becomes one step; what cannot be is refused."""
+"""Observations of a running copy become one step; what cannot be is refused."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ MIB = 1 << 20
 
 
 def running(link: Link | None = LINK, **changes: Any) -> Running:
-    told: dict[str, Any] = {"pids": (7,), "program": "smbclient", "reads": None, "writes": None}
-    told["moved_bytes"] = {"sent_bytes": 5 * MIB, "received_bytes": 900}
-    return Running(link=link, **{**told, **changes})
+    fields: dict[str, Any] = {"pids": (7,), "program": "smbclient", "reads": None, "writes": None}
+    fields["moved_bytes"] = {"sent_bytes": 5 * MIB, "received_bytes": 900}
+    return Running(link=link, **{**fields, **changes})
 
 
 def place(device: str | None = "sda1", **changes: Any) -> Place:
-    told: dict[str, Any] = {"folder": "/srv", "here": True, "filesystem": "ext4"}
-    told.update(remote=False, remote_address=None, remote_port=0, dialect=None)
-    return Place(device=device, **{**told, **changes})
+    fields: dict[str, Any] = {"folder": "/srv", "here": True, "filesystem": "ext4"}
+    fields.update(remote=False, remote_address=None, remote_port=0, dialect=None)
+    return Place(device=device, **{**fields, **changes})
 
 
-def told(**options: Any) -> dict[str, Any]:
-    """What a watch tells where it saw nothing but this."""
+def view(**options: Any) -> dict[str, Any]:
+    """Returns the message of a watch that saw nothing but these options."""
     nothing: dict[str, Any] = {"connections": [], "threads": [], "counts": [], "cpu_ratio": 0.01}
     return {**nothing, "bins": [], "io_looks": [], **options}
 
 
 def link(name: str, *values: int | None, step: float = 0.5) -> dict[str, Any]:
-    """What a watch tells of a connection, one of whose counters grows."""
+    """Returns the message of a watch about a connection, one of whose counters grows."""
     rows = []
     for index, value in enumerate(values):
         rows.append([*SocketLook(0.2 + step * index, **{name: value})])
     plain = {"local": "10.0.0.1 40000", "peer": "10.0.0.2 445"}
     plain |= dict.fromkeys(("sent_bytes", "received_bytes"), 0)
-    more: dict[str, Any] = {"looks": len(rows), "rows": rows, "sender": None, "receiver": None}
-    more |= {"congestion_control": None, "send_buffer_bytes": None}
-    return told(connections=[{**plain, **more, "receive_buffer_bytes": None, "process": None}])
+    fields: dict[str, Any] = {"looks": len(rows), "rows": rows, "sender": None, "receiver": None}
+    fields |= {"congestion_control": None, "send_buffer_bytes": None}
+    return view(connections=[{**plain, **fields, "receive_buffer_bytes": None, "process": None}])
 
 
 def sent(*values: int | None) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def received(*values: int | None) -> dict[str, Any]:
     return link("received_bytes", *values)
 
 
-def moved(*rows: tuple[float, ...]) -> list[list[float]]:
+def io_of(*rows: tuple[float, ...]) -> list[list[float]]:
     """Seconds, and bytes read, written, fetched from a disk and made dirty."""
     return [[*row, 0.0][:5] for row in rows]
 
@@ -63,17 +63,22 @@ def moved(*rows: tuple[float, ...]) -> list[list[float]]:
 def usage() -> Usage:
     nothing = dict.fromkeys(("quota_cores", "throttled_ratio", "run_delay_seconds"))
     memory = ("total", "used", "dirty")
-    more = {f"memory_{name}_bytes": None for name in memory}
+    absent_fields = {f"memory_{name}_bytes": None for name in memory}
     for name in ("interface_sent", "interface_received", "device_read", "device_written"):
-        more[f"{name}_bytes"] = None
-    told: dict[str, Any] = {"wall_seconds": 2.0, "core_busy_ratios": (0.1,), **nothing, **more}
+        absent_fields[f"{name}_bytes"] = None
+    fields: dict[str, Any] = {
+        "wall_seconds": 2.0,
+        "core_busy_ratios": (0.1,),
+        **nothing,
+        **absent_fields,
+    }
     for name in ("busiest_core", "softirq", "steal", "busiest_process", "device_busy"):
-        told[f"{name}_ratio"] = None if name == "device_busy" else 0.0
-    return Usage(copy_cpu_seconds=0.1, other_cpu_seconds=0.0, **told)
+        fields[f"{name}_ratio"] = None if name == "device_busy" else 0.0
+    return Usage(copy_cpu_seconds=0.1, other_cpu_seconds=0.0, **fields)
 
 
-def step(saw: Any, seen: Running | None = None, here: Any = "client", **others: End) -> Any:
-    ends: Any = {here: End(seen or running(), saw), **others}
+def step(saw: Any, copier: Running | None = None, here: Any = "client", **others: End) -> Any:
+    ends: Any = {here: End(copier or running(), saw), **others}
     return step_of(here, ends, dict.fromkeys(ends, usage()), 2.0)
 
 
@@ -96,7 +101,7 @@ def test_at_the_server_what_arrives_was_pushed_by_the_client() -> None:
     assert side_of(running(SERVED)) == "server" and side_of(running(None)) == "client"
 
 
-@pytest.mark.parametrize("saw", [sent(0, 0, 0), told(), sent(None, None)])
+@pytest.mark.parametrize("saw", [sent(0, 0, 0), view(), sent(None, None)])
 def test_nothing_that_moved_is_no_measurement(saw: Any) -> None:
     _, outcome = step(saw)
     assert isinstance(outcome, Skipped)
@@ -110,19 +115,19 @@ def test_the_time_after_the_copys_end_does_not_count() -> None:
 
 
 def test_a_copy_between_folders_is_what_its_process_wrote_or_read() -> None:
-    alone = running(None, moved_bytes={"written_bytes": MIB})
-    rows = moved((0.1, 0, 0, 0), (1.1, 9, 2 * MIB, 0))
-    copy, outcome = step(told(io_looks=rows), alone)
+    writer = running(None, moved_bytes={"written_bytes": MIB})
+    rows = io_of((0.1, 0, 0, 0), (1.1, 9, 2 * MIB, 0))
+    copy, outcome = step(view(io_looks=rows), writer)
     assert copy.setting["over"] == "disk" and outcome.runs[0][-1].moved_bytes == 2 * MIB
-    copy, outcome = step(told(io_looks=moved((0.1, 0, 0, 0), (1.1, MIB, 0, 0))), alone)
+    copy, outcome = step(view(io_looks=io_of((0.1, 0, 0, 0), (1.1, MIB, 0, 0))), writer)
     assert outcome.runs[0][-1].moved_bytes == MIB
     # rsync's processes hand it to each other: written twice, stored once
-    copy, outcome = step(told(io_looks=moved((0.1, 0, 0, 0, 0), (1.1, 9, 2 * MIB, 0, MIB))), alone)
+    copy, outcome = step(view(io_looks=io_of((0.1, 0, 0, 0, 0), (1.1, 9, 2 * MIB, 0, MIB))), writer)
     assert outcome.runs[0][-1].moved_bytes == MIB
 
 
 def test_of_several_connections_the_rate_is_that_of_all() -> None:
-    """As rclone's, which copies a large file by four."""
+    """For example rclone, which copies a large file by four."""
     several = replace(running(), connections=3, share_ratio=0.4)
     _, outcome = step(sent(0, MIB, 2 * MIB), several)
     assert outcome.runs[0][-1].moved_bytes == 5 * MIB
@@ -141,7 +146,7 @@ def test_of_several_connections_the_rate_is_that_of_all() -> None:
 def test_where_the_source_was_is_named_only_where_it_was_seen(
     read: int, from_disk: int, name: str, sure: bool | None
 ) -> None:
-    rows = moved((0.1, 0, 0, 0), (1.1, read, 0, from_disk))
+    rows = io_of((0.1, 0, 0, 0), (1.1, read, 0, from_disk))
     copy, outcome = step({**sent(0, MIB, 2 * MIB), "io_looks": rows})
     assert copy.setting["copy"] == name
     assert outcome.details.get("cache", {}).get("proven") is sure
@@ -158,10 +163,10 @@ def test_a_server_whose_threads_wait_for_its_disk_has_the_source_on_it() -> None
 
 
 def test_the_mounts_dialect_is_kept_and_a_wait_for_its_file_is_one_for_the_other_host() -> None:
-    seen = running(reads=place(), writes=place(None, remote=True, dialect="3.1.1"))
-    copy, _ = step(sent(0, MIB), seen)
+    copier = running(reads=place(), writes=place(None, remote=True, dialect="3.1.1"))
+    copy, _ = step(sent(0, MIB), copier)
     assert copy.setting["dialect"] == "3.1.1"
-    looked = setting(seen, 5.0)
+    looked = setting(copier, 5.0)
     assert (looked.disk_verb, looked.device, looked.ends) == ("other", "sda1", (40000, 445))
     assert (looked.ports, looked.serving, looked.peer_address) == ((445,), False, "10.0.0.2")
     assert setting(running(reads=place()), 5.0).disk_verb == "read"
@@ -169,8 +174,8 @@ def test_the_mounts_dialect_is_kept_and_a_wait_for_its_file_is_one_for_the_other
     assert setting(running(writes=place(), moved_bytes=pulled), 5.0).disk_verb == "write"
     served = setting(running(SERVED), 5.0)
     assert (served.ports, served.serving, served.ends) == ((445,), True, (445, 40000))
-    alone = setting(running(None, reads=place("sda"), writes=place("sdb")), 5.0)
-    assert (alone.disk_verb, alone.device, alone.ports) == ("", "sdb", ())
+    local = setting(running(None, reads=place("sda"), writes=place("sdb")), 5.0)
+    assert (local.disk_verb, local.device, local.ports) == ("", "sdb", ())
 
 
 def test_the_programs_time_is_that_of_the_bytes_and_the_clients_where_it_was_seen() -> None:
@@ -190,9 +195,9 @@ def test_the_programs_time_is_that_of_the_bytes_and_the_clients_where_it_was_see
 def rows_of(*rows: list[Any]) -> dict[str, Any]:
     """A connection with these times and counts of acknowledged bytes."""
     saw = sent(*range(len(rows)))
-    at = SocketLook._fields.index("acknowledged_bytes")
+    index = SocketLook._fields.index("acknowledged_bytes")
     for row, (seconds, count) in zip(saw["connections"][0]["rows"], rows, strict=True):
-        row[0], row[at] = seconds, count
+        row[0], row[index] = seconds, count
     return saw
 
 
@@ -201,7 +206,7 @@ def rows_of(*rows: list[Any]) -> dict[str, Any]:
     [
         [],
         {"connections": 5},
-        told(connections=[{"local": 5}]),
+        view(connections=[{"local": 5}]),
         {**sent(0, MIB), "bins": [["soon", 2]]},
         {**sent(0, MIB), "bins": 5},
         {**sent(0, MIB), "io_looks": 7},
@@ -225,10 +230,10 @@ def test_a_program_that_was_not_to_be_seen_leaves_the_sockets() -> None:
 
 
 def test_the_file_that_matters_is_the_one_at_the_bytes_end() -> None:
-    seen = running(reads=place("sda"), writes=place("sdb"))
-    assert sends_more(seen) is True and place_of(seen, True) == place("sda")
-    assert place_of(seen, False) == place("sdb")
-    assert sends_more(running(None)) is None and place_of(seen, None) == place("sdb")
+    copier = running(reads=place("sda"), writes=place("sdb"))
+    assert sends_more(copier) is True and place_of(copier, True) == place("sda")
+    assert place_of(copier, False) == place("sdb")
+    assert sends_more(running(None)) is None and place_of(copier, None) == place("sdb")
 
 
 def test_a_process_that_hardly_moves_anything_copies_nothing() -> None:

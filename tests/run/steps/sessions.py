@@ -27,29 +27,27 @@ def session_of(
     dialect: str = "",
     **options: Any,
 ) -> Session:
-    """Of a target by its words, or of a server's share; dialect: its share is taken for open."""
+    """Makes a session by a target's words or a server's share; dialect: that of its share."""
     user = "bottleneck"
     if isinstance(target, Samba):
         user, target = target.username, f"//{target.host}:{target.port}/{target.share}"
-    asked = plan.Options(target=parse(target), folder=str(folder), **options)
-    session = Session(asked, Access(user, PASSWORD), watch, lambda report: None)
+    run_options = plan.Options(target=parse(target), folder=str(folder), **options)
+    session = Session(run_options, Access(user, PASSWORD), watch, lambda report: None)
     session.files.share = Endpoint(facts={"dialect": dialect} if dialect else {})
     return session
 
 
 def knowing(session: Session, **keywords: Any) -> Session:
-    """The same with that in its world."""
     session.world = replace(session.world, **keywords)
     return session
 
 
 def order_of(on: Session, stack: ExitStack | None = None) -> Schedule:
-    """What it would do next; stack: closes what that holds."""
+    """Returns the schedule of a session; stack: closes held resources."""
     return Schedule(on.world, on.clock, on.log, on.files, stack or ExitStack())
 
 
 def copies_of(order: Schedule, dialect: str = "3.1.1", **labels: Any) -> Copies:
-    """A dialect's copies."""
     parts = order.world, order.clock, order.log, order.files, order.sources
     return Copies(*parts, order.sizes, order.turns, order.disks, dialect, labels)
 

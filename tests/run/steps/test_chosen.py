@@ -1,4 +1,4 @@
-"""What the user chooses of every copy, in whole runs against a real Samba."""
+"""Options of every copy, in whole runs against a real Samba."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def ran(tmp_path: Path) -> Callable[..., Ran]:
     """A run of the copies alone, with options, against a Samba of these options; its copies."""
 
     def run(*options: str, **keywords: Any) -> Ran:
-        shared, own = tmp_path / "shared", tmp_path / "own"
+        shared, user_folder = tmp_path / "shared", tmp_path / "own"
         shared.mkdir()
-        own.mkdir()
+        user_folder.mkdir()
         with private_samba(str(shared), password=PASSWORD, options=options) as server:
-            given = {"stages": ("smb-copy",), "budget_seconds": 60.0, "size_bytes": 2 << 20}
-            session = session_of(server, own, **{**given, **keywords})
+            defaults = {"stages": ("smb-copy",), "budget_seconds": 60.0, "size_bytes": 2 << 20}
+            session = session_of(server, user_folder, **{**defaults, **keywords})
             session.measure()
-            assert list(shared.iterdir()) == list(own.iterdir()) == []
+            assert list(shared.iterdir()) == list(user_folder.iterdir()) == []
         return session, list(session.log.entries())
 
     return run
@@ -48,8 +48,8 @@ def test_every_copy_has_the_security_and_the_requests_that_were_chosen(
     measured = [(step, outcome) for step, outcome in entries if isinstance(outcome, Measured)]
     assert {step.setting["copy"] for step, _ in measured} >= {"push.cached", "pull.cached"}
     for step, outcome in measured:
-        for told in (step.setting, outcome.details, session.report().target):
-            assert (told["signing"], told["encryption"]) == used
+        for facts in (step.setting, outcome.details, session.report().target):
+            assert (facts["signing"], facts["encryption"]) == used
         assert (outcome.details["request_bytes"], outcome.details["depth"]) == (65536, 2)
 
 

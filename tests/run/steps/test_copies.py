@@ -98,12 +98,12 @@ def full(moved_bytes: int) -> Refused:
 
 
 def test_on_a_full_share_half_of_what_it_took_is_tried_once_and_then_nothing() -> None:
-    found = Failing("push.cached", full(40 * MIB), full(9 * MIB))
-    assert found.sizes == [plan.UNKNOWN_COPY_BYTES, plan.UNKNOWN_COPY_BYTES]
-    assert found.session.files.limit_bytes == 0
-    found.copy("push.uncached")
-    _, last = found.session.log.entries()[-1]
-    assert len(found.sizes) == 2 and isinstance(last, Skipped)
+    failing = Failing("push.cached", full(40 * MIB), full(9 * MIB))
+    assert failing.sizes == [plan.UNKNOWN_COPY_BYTES, plan.UNKNOWN_COPY_BYTES]
+    assert failing.session.files.limit_bytes == 0
+    failing.copy("push.uncached")
+    _, last = failing.session.log.entries()[-1]
+    assert len(failing.sizes) == 2 and isinstance(last, Skipped)
     assert "a quota is reached" in last.reason
     assert Failing("push.cached", full(8 * MIB)).sizes == [plan.UNKNOWN_COPY_BYTES, 4 * MIB]
     pulled = Failing("pull.cached", full(8 * MIB)).sizes
@@ -114,8 +114,8 @@ def test_on_a_full_share_half_of_what_it_took_is_tried_once_and_then_nothing() -
 def test_a_copy_that_its_file_ended_at_once_says_so(
     monkeypatch: pytest.MonkeyPatch, seconds: float, said: bool
 ) -> None:
-    monkeypatch.setattr(Log, "_take", lambda *given: None)
-    monkeypatch.setattr(Sizes, "room_bytes", lambda *given: 1 << 30)
+    monkeypatch.setattr(Log, "_take", lambda *arguments: None)
+    monkeypatch.setattr(Sizes, "room_bytes", lambda *arguments: 1 << 30)
     session = session_of(dialect="3.1.1")
 
     def answer(task: Task) -> Ran:
@@ -138,9 +138,9 @@ LATE = PartlyRan("push.cached failed: it ran out of time", (), lost=False)
 @pytest.mark.parametrize("back", [True, False])
 @pytest.mark.parametrize("error", [DOWN, EMPTY, CUT, ENDED])
 def test_a_copy_is_made_again_where_its_server_is_back(error: Exception, back: bool) -> None:
-    found = Failing("push.cached", error, back=back)
-    assert len(found.sizes) == (ATTEMPTS if back else 1)
-    assert bool(found.session.log.notes) == back
+    failing = Failing("push.cached", error, back=back)
+    assert len(failing.sizes) == (ATTEMPTS if back else 1)
+    assert bool(failing.session.log.notes) == back
 
 
 @pytest.mark.parametrize("error", [SLOW, LATE])
@@ -163,38 +163,36 @@ def test_a_server_that_stays_away_is_waited_for_once(monkeypatch: pytest.MonkeyP
 
 
 class Explaining:
-    """Stands for the stages that explain copies."""
-
-    def __init__(self, made: list[str]) -> None:
-        self.made = made
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
 
     def refine(self) -> Tasks[None]:
         yield from ()
 
     def make(self, *left_out: str) -> Tasks[None]:
-        self.made += ["explained", *left_out]
+        self.names += ["explained", *left_out]
         yield from ()
 
 
 @pytest.fixture
 def explained(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
-    """What a run makes after the first round of copies, with this doubt at each look."""
+    """Returns the names of copies made after the first round, with this doubt at each look."""
 
-    def go(order: Schedule, found: Any, offered: bool = True) -> list[str]:
-        made: list[str] = []
+    def go(order: Schedule, doubts: Any, offered: bool = True) -> list[str]:
+        names: list[str] = []
 
         def copied(copies: Copies, copy: str, *arguments: Any) -> Tasks[None]:
-            made.append(copy)
+            names.append(copy)
             yield from ()
 
         monkeypatch.setattr(Copies, "copy", copied)
-        monkeypatch.setattr(Sizes, "fits", lambda *given: True)
-        monkeypatch.setattr(order, "_explanations", lambda: Explaining(made))
-        monkeypatch.setattr(order.so_far, "in_doubt", lambda: found)
+        monkeypatch.setattr(Sizes, "fits", lambda *_: True)
+        monkeypatch.setattr(order, "_explanations", lambda: Explaining(names))
+        monkeypatch.setattr(order.so_far, "in_doubt", lambda: doubts)
         smb1 = copies_of(order, "smb1") if offered else None
         monkeypatch.setattr(order, "_of", lambda dialect: smb1)
         carried_out(order._explained(copies_of(order)), pytest.fail)
-        return made
+        return names
 
     return go
 
@@ -230,7 +228,7 @@ def test_a_thorough_run_makes_five_of_each_copy_before_what_explains_them(
 def test_a_clear_case_has_time_for_two_copies_over_smb1(
     explained: Any, offered: bool, elapsed: float, order: list[str]
 ) -> None:
-    """Those of a cached source; what is left out for that is told."""
+    """Copies of a cached source; what is left out for that is told."""
     session = session_of(dialect="3.1.1")
     session.files.source_bytes = 1 << 20
     session.clock.began -= elapsed
@@ -255,10 +253,10 @@ def test_on_a_path_that_drops_full_packets_one_copy_is_tried_each_way(
 def test_each_copy_of_the_first_round_gets_its_share_of_a_slow_paths_time(
     monkeypatch: pytest.MonkeyPatch, trip: float, seconds: tuple[float, float]
 ) -> None:
-    """What a login costs on a far path is no time for the copy itself."""
+    """Seconds of a login on a far path are no time for the copy itself."""
     session = knowing(session_of(dialect="3.1.1"), connect_seconds=trip)
     monkeypatch.setattr(Sizes, "bounding_rates", lambda on: {"tcp.push": 120e3})
-    monkeypatch.setattr(Sizes, "room_bytes", lambda *given: 1 << 40)
+    monkeypatch.setattr(Sizes, "room_bytes", lambda *arguments: 1 << 40)
     monkeypatch.setattr(session.clock, "remaining", lambda: 36.0)
     size, _ = order_of(session).sizes.copy_bytes("3.1.1", "push.cached", "folder")
     assert seconds[0] - 2.0 <= size / 120e3 <= seconds[1]
@@ -270,7 +268,7 @@ def test_a_named_size_that_the_time_left_has_no_room_for_is_none_of_the_copy_fro
     """`--size 1TB` took all of the budget for a push that no file's copy was as large as."""
     session = session_of(dialect="3.1.1", size_bytes=10**12)
     monkeypatch.setattr(session.files, "source_bytes_of", lambda side: 300 * MIB)
-    monkeypatch.setattr(Sources, "room_bytes", lambda *given: 10**13)
+    monkeypatch.setattr(Sources, "room_bytes", lambda *arguments: 10**13)
     for end in ("folder", "memory"):
         assert order_of(session).sizes.room_bytes("push.cached", end) == 300 * MIB
     unnamed = knowing(session, options=replace(session.world.options, size_bytes=None))
@@ -290,19 +288,19 @@ def test_pushes_fit_on_a_disk_that_is_hardly_larger_than_its_reserve(
 ) -> None:
     """The files that the run holds for the server's disk and for its pulls lie there too."""
     monkeypatch.setattr(plan, "times", lambda budget, trip=0.0: TIMES)
-    shared, own = tmp_path / "shared", tmp_path / "own"
+    shared, user_folder = tmp_path / "shared", tmp_path / "own"
     shared.mkdir()
-    own.mkdir()
+    user_folder.mkdir()
     size = free_space.reserve_bytes(0) + 96 * MIB
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", shared], check=True)
     try:
         with (
             private_samba(shared, password=PASSWORD) as server,
-            begun(session := session_of(server, own, agent="exec:")) as order,
+            begun(session := session_of(server, user_folder, agent="exec:")) as order,
         ):
-            made = copies_of(order, signing=None, encryption=None)
+            smb_copies = copies_of(order, signing=None, encryption=None)
             for copy, end in ENDS:
-                session.carry_out(made.copy(copy, end, ""))
+                session.carry_out(smb_copies.copy(copy, end, ""))
     finally:
         subprocess.run(["umount", shared], check=True)
     outcomes = [outcome for _, outcome in session.report().entries]

@@ -37,7 +37,6 @@ def _in_short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def share(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """A share with a film on it: TARGET and its folder."""
     shared = tmp_path / "shared"
     shared.mkdir()
     film = shared / "Film.mkv"
@@ -64,7 +63,7 @@ def test_with_an_agent_both_disks_are_measured_and_the_users_file_is_found_and_p
     target, shared = share
     mine = tmp_path / "mine"
     mine.mkdir()
-    before = (shared / "Film.mkv").read_bytes(), (shared / "Film.mkv").stat().st_mtime_ns
+    earlier = (shared / "Film.mkv").read_bytes(), (shared / "Film.mkv").stat().st_mtime_ns
     session = session_of(
         target, mine, size_bytes=8 * MIB, agent="exec:", file=NamedFile("server", "film.MKV")
     )
@@ -86,7 +85,7 @@ def test_with_an_agent_both_disks_are_measured_and_the_users_file_is_found_and_p
     assert isinstance(outcome, Measured) and outcome.details["file_bytes"] == FILM_BYTES
     assert outcome.details["cache"]["cached_ratio_before"] is not None
     now = (shared / "Film.mkv").read_bytes(), (shared / "Film.mkv").stat().st_mtime_ns
-    assert now == before
+    assert now == earlier
 
 
 @pytest.mark.long
@@ -121,16 +120,18 @@ def test_to_look_at_a_file_or_a_device_alone_writes_nothing(tmp_path: Path) -> N
     film.write_bytes(os.urandom(FILM_BYTES))
     empty = tmp_path / "empty"
     empty.mkdir(mode=0o500)
-    for named in (
+    for options in (
         {"file": NamedFile("client", str(film))},
         {"device": NamedDevice("client", "/dev/there-is-none")},
     ):
-        session = session_of("//localhost/-", empty, size_bytes=8 * MIB, stages=("disk",), **named)
+        session = session_of(
+            "//localhost/-", empty, size_bytes=8 * MIB, stages=("disk",), **options
+        )
         with begun(session, share=False) as order:
             session.carry_out(order.disks.measure())
         report = measured(session)
         assert {verb for _, verb, _ in report} == {"read"} and session.files.sources == {}
-        if "file" in named:
+        if "file" in options:
             assert isinstance(report["client", "read", "file"], Measured)
         else:
             outcome = report["client", "read", "zones"]
@@ -139,16 +140,16 @@ def test_to_look_at_a_file_or_a_device_alone_writes_nothing(tmp_path: Path) -> N
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("pattern", "named"),
+    ("pattern", "options"),
     [
         ("zones", {"device": NamedDevice("server", "/dev/sdb")}),
         ("file", {"file": NamedFile("server", "film")}),
     ],
 )
 def test_what_is_named_at_a_server_without_an_agent_is_a_skipped_step(
-    tmp_path: Path, pattern: str, named: dict[str, Any]
+    tmp_path: Path, pattern: str, options: dict[str, Any]
 ) -> None:
-    session = session_of("//nas/media", tmp_path, size_bytes=8 * MIB, stages=("disk",), **named)
+    session = session_of("//nas/media", tmp_path, size_bytes=8 * MIB, stages=("disk",), **options)
     with begun(session, share=False) as order:
         session.carry_out(order.disks.measure())
     outcome = measured(session)["server", "read", pattern]
@@ -178,17 +179,17 @@ def test_zones_are_written_where_a_disc_turns_or_may_or_that_was_chosen(
 ) -> None:
     session = session_of("//nas/media", tmp_path, settings=settings)
     folder = replace(folder_facts(str(tmp_path)), rotational=rotational)
-    known: Any = SimpleNamespace(folder=folder)
-    knowing(session, facts={"client": known})
+    facts: Any = SimpleNamespace(folder=folder)
+    knowing(session, facts={"client": facts})
     written = plan.DiskStep("client", "write", "uncached", "zones")
     assert order_of(session).disks._devices(written) == nodes
 
 
-@pytest.mark.parametrize(("asked", "size_bytes"), [(None, disks.ZONES_BYTES), (MIB, MIB)])
+@pytest.mark.parametrize(("requested_bytes", "size_bytes"), [(None, disks.ZONES_BYTES), (MIB, MIB)])
 def test_all_zones_that_are_written_share_the_size_that_was_asked_for(
-    asked: int | None, size_bytes: int
+    requested_bytes: int | None, size_bytes: int
 ) -> None:
-    order = order_of(session_of(size_bytes=asked))
+    order = order_of(session_of(size_bytes=requested_bytes))
     each = plan.DiskStep("client", "write", "uncached", "zones")
     setting = disk.Setting(**asdict(each), folder="/tmp", size_bytes=0, seconds=1.0)
     setting, _ = carried_out(
@@ -206,13 +207,15 @@ SYNCED = plan.DiskStep("server", "write", "uncached", "synced")
 
 @pytest.fixture
 def copied(monkeypatch: pytest.MonkeyPatch) -> Any:
-    def made(copies: dict[str, float], **options: Any) -> Disks:
-        steps = [(Step("smb-copy", {"copy": name}, "client"), at) for name, at in copies.items()]
+    def disks_after(copies: dict[str, float], **options: Any) -> Disks:
+        steps = [
+            (Step("smb-copy", {"copy": name}, "client"), rate) for name, rate in copies.items()
+        ]
         monkeypatch.setattr(plan, "measured", lambda log: iter(steps))
         monkeypatch.setattr(plan, "known_rates", lambda log: DISKS)
         return order_of(session_of(**options)).disks
 
-    return made
+    return disks_after
 
 
 @pytest.mark.parametrize(
@@ -236,11 +239,11 @@ def test_the_zones_of_a_disk_that_a_copy_comes_near_to(
 
 
 def test_what_the_user_named_and_what_there_is_time_for_is_always_looked_into(copied: Any) -> None:
-    for more in (
+    for options in (
         {"file": NamedFile("server", "film")},
         {"device": NamedDevice("server", "/dev/sdb")},
     ):
-        on = copied({}, **more)
+        on = copied({}, **options)
         assert on.explains(ZONES["server"])
         assert not on.explains(ZONES["client"])
     assert copied({}, budget_seconds=300.0).explains(SYNCED)

@@ -52,8 +52,6 @@ def started(arguments: list[str], prefix: tuple[str, ...] = ()) -> Any:
 
 @dataclass
 class Pair:
-    """A client and a server, apart or on one host."""
-
     folder: Path
     target: str
     agent: str
@@ -61,7 +59,6 @@ class Pair:
     """Command that enters the client."""
 
     def start(self, **options: Any) -> Any:
-        """A run of the program's part."""
         password = options.pop("password", PASSWORD)
         stop_at = options.pop("stop_at", None)
         plain = {
@@ -71,28 +68,25 @@ class Pair:
             "size_bytes": 16 * MIB,
             **options,
         }
-        asked = {"target": self.target, "options": plain, "password": password}
+        request = {"target": self.target, "options": plain, "password": password}
         run = started([str(RUN)], self.client)
-        run.stdin.write(json.dumps({**asked, "stop_at": stop_at}) + "\n")
+        run.stdin.write(json.dumps({**request, "stop_at": stop_at}) + "\n")
         run.stdin.flush()
         return run
 
     def run(self, **options: Any) -> dict[str, Any]:
-        """What the server's copies gave."""
         out, _ = self.start(**options).communicate(timeout=100)
         document: dict[str, Any] = json.loads(out)
         assert document["unclosed"] == []
-        assert self.left() == []
+        assert self.leftovers() == []
         return document
 
-    def left(self) -> list[Path]:
-        """What lies in the folders of both hosts."""
+    def leftovers(self) -> list[Path]:
         return [path for name in ("client", "server") for path in (self.folder / name).iterdir()]
 
 
 @pytest.fixture(scope="module")
 def one_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """Both on this host, as in the demonstration."""
     folder = tmp_path_factory.mktemp("one-host")
     for name in ("client", "server"):
         (folder / name).mkdir()
@@ -113,7 +107,6 @@ def without_this_product(folder: Path) -> str:
 
 @contextlib.contextmanager
 def namespace() -> Iterator[tuple[str, ...]]:
-    """A network namespace, as the command that enters it."""
     command = ["unshare", "--net", "sh", "-c", "ip link set lo up && echo up && exec cat"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdin is not None and holder.stdout is not None
@@ -156,17 +149,17 @@ def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         served.communicate(timeout=20)
 
 
-def texts(told: dict[str, Any], kind: str) -> set[str]:
+def texts(document: dict[str, Any], kind: str) -> set[str]:
     """The one sentence or more of four copies that all ended like this."""
-    assert [step["copy"] for step in told["steps"]] == NAMES
-    assert {step["kind"] for step in told["steps"]} == {kind}, told
-    return {step["text"] for step in told["steps"]}
+    assert [step["copy"] for step in document["steps"]] == NAMES
+    assert {step["kind"] for step in document["steps"]} == {kind}, document
+    return {step["text"] for step in document["steps"]}
 
 
-def all_measured(told: dict[str, Any], engine: str, server: str) -> None:
-    assert [step["copy"] for step in told["steps"]] == NAMES
-    assert {step["kind"] for step in told["steps"]} == {"Measured"}, told
-    for step in told["steps"]:
+def all_measured(document: dict[str, Any], engine: str, server: str) -> None:
+    assert [step["copy"] for step in document["steps"]] == NAMES
+    assert {step["kind"] for step in document["steps"]} == {"Measured"}, document
+    for step in document["steps"]:
         details = step["details"]
         assert step["initiator"] == "server" and step["engine"] == engine
         assert details["engine_server"] == server
@@ -178,7 +171,7 @@ def all_measured(told: dict[str, Any], engine: str, server: str) -> None:
         assert details["cache"]["requested"] == step["copy"].rpartition(".")[2]
         assert details["flush_seconds"] >= 0
         assert step["moved_bytes"] == 16 * MIB
-    assert told["notes"] == []
+    assert document["notes"] == []
 
 
 @pytest.mark.long
@@ -199,7 +192,6 @@ def test_smbclient_makes_all_four_on_one_host(one_host: Pair) -> None:
 def share_of_the_client(
     folder: Path, password: str = PASSWORD, options: tuple[str, ...] = ()
 ) -> Iterator[tuple[Samba, Path]]:
-    """The user's own share, with a file of his."""
     shared = folder / "users share"
     shared.mkdir()
     (shared / "users own").write_bytes(b"precious")
@@ -304,7 +296,7 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2])), 5, (sys.argv[3], 
         done = subprocess.run(asking, capture_output=True, text=True, check=True)
         assert done.stdout.strip() == answered
     holder.communicate(timeout=20)
-    assert two_hosts.left() == []
+    assert two_hosts.leftovers() == []
 
 
 @pytest.mark.long
@@ -317,8 +309,8 @@ def test_a_run_ended_in_a_copy_leaves_neither_process_nor_file(
 ) -> None:
     """The coordinator is killed, or interrupted, in the middle of a copy."""
     with share_of_the_client(tmp_path) as (server, _):
-        named = f"//{server.host}:{server.port}/{server.share}" if share == "given" else None
-        run = one_host.start(client_share=named, size_bytes=128 * MIB, stop_at="smb-copy")
+        share_name = f"//{server.host}:{server.port}/{server.share}" if share == "given" else None
+        run = one_host.start(client_share=share_name, size_bytes=128 * MIB, stop_at="smb-copy")
         assert run.stdout.readline() == "in the copy\n"
         family = below(run.pid)
         names = {Path(f"/proc/{pid}/comm").read_text().strip() for pid in family if alive(pid)}
@@ -326,7 +318,7 @@ def test_a_run_ended_in_a_copy_leaves_neither_process_nor_file(
         run.send_signal(how)
         run.communicate()
         assert ended(family, 30)
-        assert swept(lambda: one_host.left() == [])
+        assert swept(lambda: one_host.leftovers() == [])
         assert swept(lambda: len(list((tmp_path / "users share").iterdir())) == 1)
 
 

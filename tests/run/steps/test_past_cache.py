@@ -50,30 +50,30 @@ class Server:
         step = copies.step("pull.uncached", "folder")
         setting = copy_setting(copies.world, "pull.uncached", dialect, size_bytes=SIZE, **LABELS)
         trial = PastCache(copies, step, setting)
-        kept: list[dict[str, Any]] = []
+        sources: list[dict[str, Any]] = []
 
         def take(ran: Ran, details: dict[str, Any]) -> None:
-            kept.append({**ran.details, **details})
-            log.add(step, Repeat(ran.samples, USED, None, kept[-1]))
+            sources.append({**ran.details, **details})
+            log.add(step, Repeat(ran.samples, USED, None, sources[-1]))
 
         carried_out(trial.pull(take), self.answer)
-        return step, {**kept[0]["cache"], "runs": len(kept)}
+        return step, {**sources[0]["cache"], "runs": len(sources)}
 
     def pull(self) -> dict[str, Any]:
-        """What the details of the copy say of its source. Raises Unavailable."""
+        """Returns the details of the copy's source. Raises Unavailable."""
         twin = copies_of(order_of(self.session), **LABELS).step("pull.cached", "folder")
         samples = (Sample(0.0, 0), Last(SIZE / WARM, SIZE))
         self.session.log.add(twin, Repeat(samples, USED, None, {}))
-        _, found = self.read("3.1.1")
-        assert found["proven"] is False
-        return found
+        _, details = self.read("3.1.1")
+        assert details["proven"] is False
+        return details
 
 
 def test_a_server_that_reads_past_its_cache_is_slow_each_time() -> None:
     server = Server(past=[25 * MB, 26 * MB], cached=[99 * MB])
-    found = server.pull()
-    assert (found["cold_source"], found["runs"]) == ("past-cache", 2)
-    assert found["cached_bytes_per_second"] == pytest.approx(99 * MB)
+    details = server.pull()
+    assert (details["cold_source"], details["runs"]) == ("past-cache", 2)
+    assert details["cached_bytes_per_second"] == pytest.approx(99 * MB)
     assert server.asked == ["past", "past", "cached"]
 
 

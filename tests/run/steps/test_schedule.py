@@ -38,16 +38,16 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, str]]]
     """The names and the reasons of the explanations that a run's doubts lead to, in order."""
 
     def go(on: Schedule, *answers: tuple[Doubt, ...] | None) -> list[tuple[str, str]]:
-        made: list[tuple[str, str]] = []
+        steps: list[tuple[str, str]] = []
 
         def measure(why: str, name: str) -> Tasks[None]:
-            made.append((name, why))
+            steps.append((name, why))
             yield from ()
 
         monkeypatch.setattr(on.turns, "measure", lambda stage, why, _: measure(why, stage.name))
         on.by_hand = {name: partial(measure, name=name) for name in ("disk", "smb-tax")}
-        told = iter((*answers, *repeat(answers[-1], 9)))
-        monkeypatch.setattr(on.so_far, "in_doubt", lambda: next(told))
+        doubts = iter((*answers, *repeat(answers[-1], 9)))
+        monkeypatch.setattr(on.so_far, "in_doubt", lambda: next(doubts))
         explanations = on._explanations()
         seconds = {"path": 3.0, "disk": 3.0, "smb-tax": 100.0}
         explanations.pending = [
@@ -56,7 +56,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, str]]]
             if each.name in seconds
         ]
         carried_out(explanations.make(), pytest.fail)
-        return made
+        return steps
 
     return go
 
@@ -79,8 +79,8 @@ def test_a_look_that_a_stall_asked_for_is_not_made_again_but_each_disk_is_explai
     on = order()
     for name in ("disk", "path"):
         on.log.add(Step(name, {}, "client"), Skipped("in a test"))
-    left = {each.name for each in on._explanations().pending}
-    assert "disk" in left and "path" not in left
+    pending = {each.name for each in on._explanations().pending}
+    assert "disk" in pending and "path" not in pending
 
 
 def test_a_doubt_has_the_whole_budget_for_what_speaks_of_it(run: Any) -> None:
@@ -93,11 +93,13 @@ def test_the_cause_behind_a_sure_cap_is_looked_for_late_as_it_is(
     run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A zone or a crowd behind a slow disk: what helps is another thing."""
-    told: list[Any] = [object(), Diagnosis(None, (), ""), "3.1.1"]
+    facts: list[Any] = [object(), Diagnosis(None, (), ""), "3.1.1"]
     on = order(elapsed=27.0)
-    monkeypatch.setattr(on.so_far, "diagnosed", lambda: told)
+    monkeypatch.setattr(on.so_far, "diagnosed", lambda: facts)
     look = Look("disk", "what is behind")
-    monkeypatch.setattr(schedule, "refining", lambda *known: look if "disk" in known[-1] else None)
+    monkeypatch.setattr(
+        schedule, "refining", lambda *arguments: look if "disk" in arguments[-1] else None
+    )
     assert run(on, ()) == [("disk", "what is behind")]
 
 
@@ -115,16 +117,17 @@ def test_a_run_goes_on_where_the_analysis_breaks_midway_and_says_so_once(
 
 
 @pytest.mark.parametrize(
-    "more", [{"stages": ("smb-copy",)}, {"budget_seconds": 300.0}, {"dialects": ("smb1", "3.1.1")}]
+    "options",
+    [{"stages": ("smb-copy",)}, {"budget_seconds": 300.0}, {"dialects": ("smb1", "3.1.1")}],
 )
 def test_one_stage_several_dialects_and_a_thorough_run_never_end_early(
-    monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
     assert order().so_far.in_doubt() is None, "nothing has been copied yet"
-    monkeypatch.setattr(schedule.SoFar, "diagnosed", lambda known: ("copied",))
-    monkeypatch.setattr(schedule.doubts, "doubts", lambda *told: ())
+    monkeypatch.setattr(schedule.SoFar, "diagnosed", lambda so_far: ("copied",))
+    monkeypatch.setattr(schedule.doubts, "doubts", lambda *arguments: ())
     assert order().so_far.in_doubt() == ()
-    assert order(**more).so_far.in_doubt() is None
+    assert order(**options).so_far.in_doubt() is None
 
 
 def test_in_a_thorough_run_each_stage_has_its_part_of_the_time_that_is_left(
@@ -135,26 +138,26 @@ def test_in_a_thorough_run_each_stage_has_its_part_of_the_time_that_is_left(
     monkeypatch.setattr(on.clock, "remaining", lambda: 120.0)
     usual = {"path": 10.0, "sweep": 40.0, "udp": 20.0}
     monkeypatch.setattr(on.turns, "usual_seconds_of", lambda stage: usual[stage.name])
-    made: dict[str, float] = {}
+    seconds_of_stage: dict[str, float] = {}
 
-    def measure(stage: Any, why: str, most: float) -> Tasks[None]:
-        made[stage.name] = most
+    def measure(stage: Any, why: str, seconds: float) -> Tasks[None]:
+        seconds_of_stage[stage.name] = seconds
         yield from ()
 
     def by_hand(why: str) -> Tasks[None]:
-        made["initiators"] = 0.0
+        seconds_of_stage["initiators"] = 0.0
         yield from ()
 
     monkeypatch.setattr(on.turns, "measure", measure)
     on.by_hand = {schedule.INITIATORS.name: by_hand}
     carried_out(on._explanations().make(), pytest.fail)
-    assert next(iter(made)) == "initiators"
+    assert next(iter(seconds_of_stage)) == "initiators"
     parts = {"path": 120.0 * 10 / 70, "sweep": 120.0 * 40 / 60, "udp": 120.0}
-    assert {name: made[name] for name in parts} == pytest.approx(parts)
+    assert {name: seconds_of_stage[name] for name in parts} == pytest.approx(parts)
 
 
 @pytest.mark.parametrize(
-    ("answer", "more", "worth"),
+    ("answer", "options", "worth"),
     [
         ((), {}, frozenset({("server", "read")})),
         ((DISK,), {}, None),
@@ -165,13 +168,13 @@ def test_in_a_thorough_run_each_stage_has_its_part_of_the_time_that_is_left(
     ids=["clear", "in doubt", "not to end early", "several runs", "one copy"],
 )
 def test_only_a_clear_case_leaves_limits_out(
-    monkeypatch: pytest.MonkeyPatch, answer: Any, more: dict[str, Any], worth: Any
+    monkeypatch: pytest.MonkeyPatch, answer: Any, options: dict[str, Any], worth: Any
 ) -> None:
     diagnosed = (None, Diagnosis(None, (), ""), ("3.1.1",))
-    on, found = order(**more), frozenset({("server", "read")})
+    on, disks = order(**options), frozenset({("server", "read")})
     monkeypatch.setattr(on.so_far, "in_doubt", lambda: answer)
     monkeypatch.setattr(on.so_far, "diagnosed", lambda: diagnosed)
-    monkeypatch.setattr(schedule.doubts, "disks_to_measure", lambda *given: found)
+    monkeypatch.setattr(schedule.doubts, "disks_to_measure", lambda *arguments: disks)
     assert on.so_far.disks_to_measure() == worth
 
 
@@ -179,17 +182,17 @@ def test_only_a_clear_case_leaves_limits_out(
 def test_where_copies_are_in_doubt_the_network_is_measured_first_and_may_end_it(
     monkeypatch: pytest.MonkeyPatch, decided: bool
 ) -> None:
-    on, made = order(stages=("tcp", "smb-copy")), []
-    monkeypatch.setattr(on.so_far, "in_doubt", lambda: () if made and decided else (DISK,))
+    on, steps = order(stages=("tcp", "smb-copy")), []
+    monkeypatch.setattr(on.so_far, "in_doubt", lambda: () if steps and decided else (DISK,))
     monkeypatch.setattr(
         on.so_far, "disks_to_measure", lambda: None if on.so_far.in_doubt() else {1}
     )
 
     def measure(one: bool = True, several: bool = True) -> Tasks[None]:
-        made.append((one, several))
+        steps.append((one, several))
         yield from ()
 
     monkeypatch.setattr(on.transfers, "measure", measure)
-    monkeypatch.setattr(schedule.Copies, "copy", lambda *given: iter(()))
+    monkeypatch.setattr(schedule.Copies, "copy", lambda *arguments: iter(()))
     carried_out(on._limits_worth_a_look(copies_of(on)), pytest.fail)
-    assert made == [(True, False), (False, not decided)]
+    assert steps == [(True, False), (False, not decided)]

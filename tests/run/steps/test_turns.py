@@ -44,7 +44,6 @@ def _in_short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def share(tmp_path: Path) -> Iterator[Callable[..., str]]:
-    """A server's share as TARGET; nothing is left on it."""
     shared = tmp_path / "shared"
     shared.mkdir()
     with ExitStack() as stack:
@@ -59,9 +58,8 @@ def share(tmp_path: Path) -> Iterator[Callable[..., str]]:
 
 
 def session_of(*stages: str, target: str = "//127.0.0.1/-", **options: Any) -> Session:
-    """A run that has not begun."""
-    more = {"stages": stages} if stages else {}
-    session = sessions.session_of(target, **more, **options)
+    selection = {"stages": stages} if stages else {}
+    session = sessions.session_of(target, **selection, **options)
     return sessions.knowing(session, address="127.0.0.1")
 
 
@@ -75,8 +73,7 @@ def explained(order: Schedule) -> Tasks[None]:
             yield from by_hand("") if by_hand else order.turns.measure(stage, "")
 
 
-def made(*stages: str, **options: Any) -> Session:
-    """A run of stages, to its end."""
+def session_after(*stages: str, **options: Any) -> Session:
     session = session_of(*stages, **options)
     # its time stands still: a busy machine leaves nothing out
     still: Any = FakeClock()
@@ -89,13 +86,12 @@ def made(*stages: str, **options: Any) -> Session:
 
 
 def steps_of(session: Session, stage: str) -> list[tuple[Any, Any]]:
-    """The steps of a stage, with their outcomes."""
     return [(step, outcome) for step, outcome in session.log.entries() if step.stage == stage]
 
 
 @pytest.mark.long
 def test_between_two_agents_all_are_measured_and_no_secret_is_told() -> None:
-    session = made(*BETWEEN, **AGENT)
+    session = session_after(*BETWEEN, **AGENT)
     assert session.log.complete()
     assert [step.stage for step, _ in session.log.entries()] == [*BETWEEN, "udp"]
     for _, outcome in session.log.entries():
@@ -117,18 +113,18 @@ def test_between_two_agents_all_are_measured_and_no_secret_is_told() -> None:
 def test_after_the_tcp_steps_the_pace_is_a_share_of_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns.Turns, "_trial", lambda *_: pytest.fail("there is a tcp step"))
     monkeypatch.setattr(turns.plan, "TCP_STEPS", turns.plan.TCP_STEPS[:2])
-    session = made("tcp", "udp", budget_seconds=40.0, **AGENT)
+    session = session_after("tcp", "udp", budget_seconds=40.0, **AGENT)
     for step, outcome in steps_of(session, "tcp"):
-        found = sessions.order_of(session).turns.path_rate(step.setting["verb"])
-        rate, _ = carried_out(found, pytest.fail)
+        tasks = sessions.order_of(session).turns.path_rate(step.setting["verb"])
+        rate, _ = carried_out(tasks, pytest.fail)
         assert rate == rates(outcome).median
 
 
 @pytest.mark.parametrize("rate", [0.0, 1000.0])
 def test_where_tcp_carries_next_to_nothing_no_pace_is_made_up(rate: float) -> None:
-    known = replace(KNOWN, bytes_per_second=rate)
+    slow = replace(KNOWN, bytes_per_second=rate)
     with pytest.raises(Unavailable, match="too slow"):
-        udp.fitted(udp.Setting("push", seconds=1.5), known)
+        udp.fitted(udp.Setting("push", seconds=1.5), slow)
     paced = udp.fitted(udp.Setting("push"), replace(KNOWN, bytes_per_second=1e6))
     assert paced.bytes_per_second == udp.SHARE_OF_TCP * 1e6
 
@@ -143,7 +139,7 @@ def test_a_link_that_tcp_fills_needs_no_matrix_unless_it_is_all_that_was_asked_f
 
 @pytest.mark.long
 def test_without_an_agent_the_client_alone_is_swept_and_the_rest_is_a_note() -> None:
-    session = made(*BETWEEN, agent="none")
+    session = session_after(*BETWEEN, agent="none")
     ((step, outcome),) = session.log.entries()
     assert isinstance(outcome, Measured) and session.log.complete()
     assert (step.setting["over"], outcome.responder) == ("loopback", None)
@@ -154,7 +150,7 @@ def test_without_an_agent_the_client_alone_is_swept_and_the_rest_is_a_note() -> 
 @pytest.mark.long
 @pytest.mark.parametrize("stage", ["latency", "matrix", "udp"])
 def test_what_was_asked_for_alone_and_cannot_be_tried_is_skipped(stage: str) -> None:
-    session = made(stage, agent="none")
+    session = session_after(stage, agent="none")
     assert {outcome for _, outcome in session.log.entries()} == {Skipped(NEEDS_AGENT)}
     assert not session.log.complete()
 
@@ -168,7 +164,7 @@ def test_a_short_run_leaves_them_out_and_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "more", "labels"),
+    ("module", "facts", "labels"),
     [
         (sweep, {}, ["tcp push"]),
         (sweep, {"is_only": True}, ["loopback client", "loopback server", "tcp push", "tcp pull"]),
@@ -179,9 +175,9 @@ def test_a_short_run_leaves_them_out_and_says_so() -> None:
         (smb_matrix, {"is_only": True}, ["pull 3.1.1", "push 3.1.1"]),
     ],
 )
-def test_what_there_is_time_for_is_made_both_ways(module: Any, more: Any, labels: Any) -> None:
-    found = [turn.label.partition(" ")[2] for turn in module.turns(replace(KNOWN, **more))]
-    assert found == labels
+def test_what_there_is_time_for_is_made_both_ways(module: Any, facts: Any, labels: Any) -> None:
+    turn_labels = [turn.label.partition(" ")[2] for turn in module.turns(replace(KNOWN, **facts))]
+    assert turn_labels == labels
 
 
 def test_a_far_path_has_the_round_trips_that_it_needs_for_its_messages() -> None:
@@ -197,8 +193,8 @@ def test_the_time_is_a_share_of_the_budget_and_never_more_than_a_quarter_of_what
     late = session_of()
     assert seconds(late) == 2.5
     late.clock.began -= 50.0
-    left = late.clock.remaining()
-    assert (seconds(late) or 9.0) <= left / 4
+    remaining = late.clock.remaining()
+    assert (seconds(late) or 9.0) <= remaining / 4
     late.clock.began -= 6.0
     assert seconds(late) is None and len(late.log.notes) == 1
     assert seconds(session_of(budget_seconds=300.0)) == 12.5
@@ -207,7 +203,7 @@ def test_the_time_is_a_share_of_the_budget_and_never_more_than_a_quarter_of_what
 @pytest.mark.long
 @pytest.mark.parametrize("agent", ["none", "exec:"])
 def test_the_path_is_measured_without_a_rate_and_survives_the_file(share: Any, agent: str) -> None:
-    session = made("path", "smb-copy", target=share(), agent=agent)
+    session = session_after("path", "smb-copy", target=share(), agent=agent)
     ((step, outcome),) = session.log.entries()
     assert (step.stage, step.initiator) == ("path", "client")
     assert {"host", "port", "seconds"} <= set(step.setting)
@@ -215,8 +211,11 @@ def test_the_path_is_measured_without_a_rate_and_survives_the_file(share: Any, a
     assert session.log.rate(step) == 0.0
     assert ("pull" in outcome.details) == (agent != "none")
     assert ("loaded" in outcome.details["push"]) == (agent != "none")
-    known = session.report()
-    assert report.loads(report.dumps(known, diagnose(known)).encode()).entries == known.entries
+    run_report = session.report()
+    assert (
+        report.loads(report.dumps(run_report, diagnose(run_report)).encode()).entries
+        == run_report.entries
+    )
 
 
 def test_a_short_look_at_the_path_leaves_the_load_out() -> None:
@@ -235,11 +234,13 @@ def test_where_the_servers_address_is_unknown_the_path_is_skipped() -> None:
 
 @pytest.mark.long
 def test_a_usual_run_measures_what_smb_costs_and_its_report_says_so(share: Any) -> None:
-    session = made("smb-copy", *OVER_SMB, target=share())
-    known = session.report()
-    assert known.notes == () and session.log.complete()
-    assert all(isinstance(each, Measured) and each.details["hash_ok"] for _, each in known.entries)
-    assert [(step.stage, step.setting["verb"]) for step, _ in known.entries] == [
+    session = session_after("smb-copy", *OVER_SMB, target=share())
+    run_report = session.report()
+    assert run_report.notes == () and session.log.complete()
+    assert all(
+        isinstance(each, Measured) and each.details["hash_ok"] for _, each in run_report.entries
+    )
+    assert [(step.stage, step.setting["verb"]) for step, _ in run_report.entries] == [
         ("smb-matrix", "pull"),
         *[("smb-tax", verb) for _ in range(3) for verb in ("pull", "push")],
         ("small-files", "push"),
@@ -247,19 +248,19 @@ def test_a_usual_run_measures_what_smb_costs_and_its_report_says_so(share: Any) 
     ]
     taxed = steps_of(session, "smb-tax")
     assert {step.setting["security"] for step, _ in taxed} == {"plain", "signed", "encrypted"}
-    moved = {
+    byte_counts = {
         (step.setting["verb"], run[-1].moved_bytes)
         for step, outcome in taxed
         for run in outcome.runs
     }
-    assert len(moved) == 2, "the same bytes whatever the security"
-    for step in json.loads(report.dumps(known, diagnose(known)))["steps"]:
+    assert len(byte_counts) == 2, "the same bytes whatever the security"
+    for step in json.loads(report.dumps(run_report, diagnose(run_report)))["steps"]:
         assert "seed" not in step["setting"] and step["setting"]["dialect"] == "3.1.1"
 
 
 @pytest.mark.long
 def test_security_that_the_server_does_not_allow_is_a_note(share: Any) -> None:
-    session = made("smb-copy", "smb-tax", target=share("server signing = mandatory"))
+    session = session_after("smb-copy", "smb-tax", target=share("server signing = mandatory"))
     steps = steps_of(session, "smb-tax")
     assert session.log.complete()
     assert {step.setting["security"] for step, _ in steps} == {"signed", "encrypted"}
@@ -269,7 +270,9 @@ def test_security_that_the_server_does_not_allow_is_a_note(share: Any) -> None:
 
 @pytest.mark.long
 def test_it_is_a_skipped_step_where_nothing_else_was_asked_for(share: Any) -> None:
-    session = made("smb-tax", target=share("server signing = mandatory"), budget_seconds=10.0)
+    session = session_after(
+        "smb-tax", target=share("server signing = mandatory"), budget_seconds=10.0
+    )
     outcomes = {
         (step.setting["security"], step.setting["verb"]): outcome
         for step, outcome in steps_of(session, "smb-tax")
@@ -283,7 +286,7 @@ def test_it_is_a_skipped_step_where_nothing_else_was_asked_for(share: Any) -> No
 @pytest.mark.long
 @pytest.mark.parametrize("stage", ["smb-matrix", "small-files"])
 def test_one_stage_alone_is_measured_even_in_a_short_run(share: Any, stage: str) -> None:
-    session = made(stage, target=share(), budget_seconds=10.0)
+    session = session_after(stage, target=share(), budget_seconds=10.0)
     assert all(isinstance(outcome, Measured) for _, outcome in steps_of(session, stage))
 
 
@@ -291,7 +294,7 @@ def test_a_full_share_is_a_skipped_step_that_says_so(
     share: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sources, "beyond_reserve_bytes", lambda free, total: 0)
-    session = made("smb-copy", *OVER_SMB, target=share())
+    session = session_after("smb-copy", *OVER_SMB, target=share())
     assert {step.stage for step, _ in session.log.entries()} == set(OVER_SMB)
     for _, outcome in session.log.entries():
         assert (
@@ -314,7 +317,7 @@ class Between:
 
     def measure(self) -> Between:
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(Log, "_take", lambda *given: None)
+            patched.setattr(Log, "_take", lambda *arguments: None)
             carried_out(self.order.transfers.measure(), self.answer)
         return self
 
@@ -322,8 +325,8 @@ class Between:
         self.asked.append(task.setting.seconds)
         if self.error:
             raise PartlyRan(self.error, (), lost=False)
-        moved = int(self.rate * task.setting.seconds)
-        samples = (Sample(0.0, 0), Sample(task.setting.seconds, moved))
+        byte_count = int(self.rate * task.setting.seconds)
+        samples = (Sample(0.0, 0), Sample(task.setting.seconds, byte_count))
         return Ran(samples, {}, ({}, {}), None)
 
 
@@ -340,20 +343,20 @@ def test_a_slow_path_gets_the_time_that_one_honest_transfer_needs() -> None:
 def test_a_transfer_that_stands_still_asks_the_path_at_once_and_once(
     monkeypatch: pytest.MonkeyPatch, error: str, looks: int
 ) -> None:
-    seen: list[str] = []
+    looked_at: list[str] = []
 
-    found = Between(0.0, error)
+    between = Between(0.0, error)
 
     def measured(stage: Any, why: str) -> Tasks[None]:
-        seen.append(stage.name)
-        found.session.log.add(report.Step(stage.name, {}, "client"), Skipped("a test"))
+        looked_at.append(stage.name)
+        between.session.log.add(report.Step(stage.name, {}, "client"), Skipped("a test"))
         yield from ()
 
-    monkeypatch.setattr(found.order.turns, "measure", measured)
-    found.measure()
-    assert seen == ["path"] * looks
-    left = [each.name for each in found.order._explanations().pending]
-    assert ("path" in left) == (not looks)
+    monkeypatch.setattr(between.order.turns, "measure", measured)
+    between.measure()
+    assert looked_at == ["path"] * looks
+    pending = [each.name for each in between.order._explanations().pending]
+    assert ("path" in pending) == (not looks)
 
 
 def test_both_ways_at_once_without_an_agent_are_two_skipped_steps() -> None:
@@ -363,10 +366,10 @@ def test_both_ways_at_once_without_an_agent_are_two_skipped_steps() -> None:
 
 
 def test_what_was_chosen_holds_in_every_turn_and_turns_that_are_the_same_are_one() -> None:
-    chosen = {"windows": (65536,), "streams": (2,), "seconds": 3.0}
-    on = sessions.order_of(session_of("matrix", settings=chosen)).turns
-    found = [each.setting for each in on._turns(matrix)]
-    assert [(each.verb, each.windows, each.streams) for each in found] == [
+    settings = {"windows": (65536,), "streams": (2,), "seconds": 3.0}
+    on = sessions.order_of(session_of("matrix", settings=settings)).turns
+    turn_settings = [each.setting for each in on._turns(matrix)]
+    assert [(each.verb, each.windows, each.streams) for each in turn_settings] == [
         ("push", (65536,), (2,)),
         ("pull", (65536,), (2,)),
     ]
@@ -383,8 +386,8 @@ def test_what_was_chosen_holds_in_every_turn_and_turns_that_are_the_same_are_one
 
 @pytest.mark.long
 def test_both_ways_at_once_come_after_each_by_itself_with_what_was_chosen() -> None:
-    chosen = {"both_ways": True, "streams": 2, "seconds": 0.4, "window_bytes": 65536}
-    session = made("tcp", settings={**chosen, "bytes_per_second": 50e6}, **AGENT)
+    settings = {"both_ways": True, "streams": 2, "seconds": 0.4, "window_bytes": 65536}
+    session = session_after("tcp", settings={**settings, "bytes_per_second": 50e6}, **AGENT)
     assert session.log.complete()
     steps = steps_of(session, "tcp")
     assert [(step.setting["verb"], step.setting["both_ways"]) for step, _ in steps] == [

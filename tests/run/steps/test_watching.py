@@ -29,7 +29,7 @@ PINNED_BYTES = 8192
 
 
 def watchers(host: Host) -> set[int]:
-    """Those of an agent's children that ask the kernel about sockets (sock_diag is Eth 4)."""
+    """Returns an agent's children that ask the kernel about sockets (sock_diag is Eth 4)."""
     table = [line.split() for line in Path("/proc/net/netlink").read_text().splitlines()[1:]]
     inodes = {f"socket:[{fields[9]}]" for fields in table if fields[1] == "4"}
     return {pid for pid in below(host.process.pid) if inodes & set(open_files(pid))}
@@ -48,7 +48,7 @@ def reaching(tmp_path: Path) -> Callable[..., Any]:
     """A run whose share is open, with an agent beside the server."""
 
     @contextmanager
-    def made(
+    def connected(
         *options: str, watch: Callable[[Event], None] = lambda event: None
     ) -> Iterator[Session]:
         shared = tmp_path / "shared"
@@ -63,7 +63,7 @@ def reaching(tmp_path: Path) -> Callable[..., Any]:
                 assert until(lambda: not any(map(watchers, agents)), 5.0)
             assert not session.unclosed
 
-    return made
+    return connected
 
 
 def run(session: Session, copy: str, size_bytes: int, fill_source: bool = False) -> Ran:
@@ -77,10 +77,10 @@ def run(session: Session, copy: str, size_bytes: int, fill_source: bool = False)
         fill_source=fill_source,
     )
     step = Step(smb_copy.STAGE.name, asdict(setting), "client")
-    return made(session, Task(step, setting, session.files.share, 70.0))
+    return run_task(session, Task(step, setting, session.files.share, 70.0))
 
 
-def made(session: Session, task: Task) -> Ran:
+def run_task(session: Session, task: Task) -> Ran:
     return execute(task, session.world, session.files, session.clock, session.log)
 
 
@@ -89,11 +89,11 @@ def test_a_send_buffer_that_smb_conf_fixes_is_seen_in_the_servers_own_socket(
     reaching: Callable[..., Any],
 ) -> None:
     with reaching(f"socket options = TCP_NODELAY SO_SNDBUF={PINNED_BYTES}") as started:
-        shown = run(started, "pull.cached", 1 * MIB).details["sockets"]
-        assert shown["sender_seen"] and shown["receiver_seen"]
+        facts = run(started, "pull.cached", 1 * MIB).details["sockets"]
+        assert facts["sender_seen"] and facts["receiver_seen"]
         # the kernel doubles what a program asks for, to count its own records (socket(7))
-        assert shown["send_buffer_bytes"] == 2 * PINNED_BYTES
-        assert shown["process"] == "smbd"
+        assert facts["send_buffer_bytes"] == 2 * PINNED_BYTES
+        assert facts["process"] == "smbd"
         pushed = run(started, "push.cached", 1 * MIB).details.get("sockets", {})
         assert pushed.get("send_buffer_bytes", MIB) > 2 * PINNED_BYTES
 
@@ -109,16 +109,16 @@ def test_a_watch_that_dies_fails_no_copy_and_is_noted_once(reaching: Callable[..
                 killed.append(pid)
 
     started: list[Any] = []
-    with reaching(watch=kill) as made:
-        started.append(made)
+    with reaching(watch=kill) as session:
+        started.append(session)
         for _ in range(2):
-            ran = run(made, "push.cached", 64 * MIB)
+            ran = run(session, "push.cached", 64 * MIB)
             assert ran.details["hash_ok"]
             assert ran.samples[-1].moved_bytes == 64 * MIB
-            shown = ran.details["sockets"]
-            assert (shown["sender_seen"], shown["receiver_seen"]) == (True, False)
+            facts = ran.details["sockets"]
+            assert (facts["sender_seen"], facts["receiver_seen"]) == (True, False)
         assert len(killed) == 2
-        (note,) = made.log.notes
+        (note,) = session.log.notes
         assert note.startswith("server: ") and "signal 9" in note
 
 
@@ -126,30 +126,30 @@ def test_a_watch_that_dies_fails_no_copy_and_is_noted_once(reaching: Callable[..
 def test_what_a_watch_tells_amiss_is_noted_and_fails_no_copy(
     reaching: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with reaching() as made:
-        told = made.world.server.next
+    with reaching() as session:
+        real_next = session.world.server.next
 
         def amiss(*arguments: Any) -> Any:
-            reply = told(*arguments)
+            reply = real_next(*arguments)
             return {**reply, "observed": [{"own": 7}]} if "observed" in reply else reply
 
-        monkeypatch.setattr(made.world.server, "next", amiss)
-        shown = run(made, "push.cached", 64 * MIB).details["sockets"]
-        assert (shown["sender_seen"], shown["receiver_seen"]) == (True, False)
-        (note,) = made.log.notes
+        monkeypatch.setattr(session.world.server, "next", amiss)
+        facts = run(session, "push.cached", 64 * MIB).details["sockets"]
+        assert (facts["sender_seen"], facts["receiver_seen"]) == (True, False)
+        (note,) = session.log.notes
         assert note.startswith("server: connections of the copies: not observed")
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("told", [5, {}, {"clock_seconds": "x"}, {"clock_seconds": float("inf")}])
+@pytest.mark.parametrize("answer", [5, {}, {"clock_seconds": "x"}, {"clock_seconds": float("inf")}])
 def test_counters_without_a_time_leave_the_watch_without_a_window(
-    reaching: Callable[..., Any], told: Any
+    reaching: Callable[..., Any], answer: Any
 ) -> None:
     with reaching() as on:
         ran = run(on, "push.cached", 1 * MIB)
         step = Step(smb_copy.STAGE.name, {"copy": "push.cached"}, "client")
         with sockets.watching(on.world, on.files, on.log, step, on.files.share, 9.0) as watches:
-            watches.finish(ran.initiator, (told, told))
+            watches.finish(ran.initiator, (answer, answer))
         watches.annotate(ran)
         (note,) = on.log.notes
         assert note.startswith("server: ") and "counters" in note
@@ -165,15 +165,15 @@ def test_a_copy_that_breaks_leaves_no_watch_behind(reaching: Callable[..., Any])
             assert watchers(on.world.client) and watchers(on.world.server)
             raise ValueError
 
-        made(on, Task(step, setting, on.files.share, 10.0, finish=fail))
+        run_task(on, Task(step, setting, on.files.share, 10.0, finish=fail))
 
 
 def watched_ports(stage: str, mount: dict[str, Any], address: str) -> dict[str, tuple[int, ...]]:
     session = knowing(session_of(), address=address)
     session.files.share = Endpoint(facts={"mount": mount})
     step = Step(stage, {"copy": "pull.cached"}, "client")
-    found = sockets.Watching(session.world, session.files, Log(), step)
-    settings = sockets._settings(found, Endpoint(), 9.0)
+    watching = sockets.Watching(session.world, session.files, Log(), step)
+    settings = sockets._settings(watching, Endpoint(), 9.0)
     return {side: setting.ports for side, setting in settings.items()}
 
 
