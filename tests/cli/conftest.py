@@ -55,7 +55,7 @@ def watched():
         finish=finish,
         until=until,
         names_in=names_in,
-        gone=all_removed,
+        all_removed=all_removed,
         descendants=below,
         all_end=ended,
     )

@@ -69,7 +69,6 @@ def test_what_is_not_there_is_named(
 
 @pytest.fixture
 def closed_folder(folder):
-    """A folder that not even root can write to."""
     if os.geteuid() == 0:
         subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "closed", folder], check=True)
         yield folder

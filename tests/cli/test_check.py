@@ -58,7 +58,6 @@ def stored(tmp_path):
 
 
 def run(capsys, *arguments):
-    """Code, stdout and stderr of a check in this process."""
     code = app.run(["check", *map(str, arguments)])
     out, err = capsys.readouterr()
     assert "Traceback" not in err

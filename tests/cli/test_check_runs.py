@@ -34,7 +34,6 @@ def like_recorded(factor=1.0, **fields):
 
 @pytest.fixture
 def baseline(tmp_path):
-    """A report file whose steps have three runs."""
     from bottleneck.analysis.diagnosis import diagnose
     from bottleneck.gate.pooled import pooled
 

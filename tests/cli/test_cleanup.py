@@ -70,7 +70,7 @@ with own_folder("tree", sys.argv[1], "bottleneck-demo") as made:
 
 
 def test_what_was_killed_with_all_its_processes_goes_wherever_it_lies(cleanup, tmp_path):
-    """A container ends so. Nobody else can own it: its age is not asked for."""
+    """A container ends so. The owner is certain: the age is not asked for."""
     environment = {**os.environ, "XDG_STATE_HOME": str(cleanup.scratch)}
     subprocess.run([sys.executable, "-c", KILLED, tmp_path], cwd=ROOT, env=environment)
     leftover = tmp_path / "bottleneck-demo"

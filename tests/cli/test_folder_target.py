@@ -20,7 +20,6 @@ NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: mounting nee
 
 @pytest.fixture
 def folders(tmp_path):
-    """The client's folder and TARGET."""
     paths = tmp_path / "client", tmp_path / "target"
     for each in paths:
         each.mkdir()

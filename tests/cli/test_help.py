@@ -52,7 +52,6 @@ def test_a_start_loads_typer_and_these_modules_alone():
 
 @pytest.fixture
 def page(capsys, monkeypatch):
-    """A command's help on a terminal of 80 columns."""
     monkeypatch.setenv("COLUMNS", str(COLUMNS))
 
     def helped(name=""):

@@ -91,8 +91,6 @@ def test_quiet_says_nothing(capsys):
 
 
 class Terminal(io.StringIO):
-    """A stream that says that it is one."""
-
     def isatty(self):
         return True
 

@@ -73,7 +73,6 @@ def transfer(reader_seconds=0.0):
 
 
 def agents(process, word):
-    """Agents below a run whose command has the word."""
     with contextlib.suppress(psutil.NoSuchProcess):
         family = [psutil.Process(each) for each in living.below(process.pid)]
         return [
