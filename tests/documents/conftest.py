@@ -69,13 +69,11 @@ def judged():
 
 @pytest.fixture
 def recorded():
-    """A report of a server with a slow disk."""
     return stored_reports.load(DATA / "report-v1-server-disk.json")
 
 
 @pytest.fixture
 def judgement(recorded, judged):
-    """A judgement of that report."""
     return Judgement(
         "critical",
         "the server's disk caps pull.uncached at 23.6 MB/s",
@@ -95,7 +93,6 @@ def judged_report(request):
 
 @pytest.fixture
 def nothing():
-    """A judgement where there is no report."""
     return Judgement("unknown", "there is no report in /var/lib/reports", (), None, None)
 
 

@@ -31,7 +31,6 @@ def report():
 
 
 def section(text, subject) -> list[str]:
-    """The lines of one section, without its heading."""
     lines = text.splitlines()
     start = lines.index(TABLES[subject].heading) + 1
     return lines[start : lines.index("", start)]

@@ -30,8 +30,6 @@ def main_copy(name, rate=None):
 
 @pytest.fixture
 def compared(rendered):
-    """Two reports side by side."""
-
     def of(earlier, later, width=80, verbose=False):
         change = changes.compare(earlier, later)
         return rendered(lambda console: print_change(change, console, verbose), width)

@@ -53,22 +53,22 @@ def test_a_long_sentence_is_cut_at_a_word_and_told_whole_below(judgement):
 
 
 @pytest.mark.parametrize(
-    ("sentence", "expected"),
+    ("sentence", "length"),
     [
         ("pull.cached is 24 MB/s, below 30 MB/s; limited by network: link speed; and 3 more", 69),
         (f"pull.cached is 24 MB/s, below 30 MB/s; and {'more ' * 20}", 37),
         (f"pulling a file that is cached runs at 24 MB/s because {'it was ' * 20}", 45),
     ],
 )
-def test_a_long_sentence_ends_with_a_clause_that_is_whole(judgement, sentence, expected):
+def test_a_long_sentence_ends_with_a_clause_that_is_whole(judgement, sentence, length):
     _, text, _, _ = parsed(nagios_text(replace(judgement, sentence=sentence)))
-    assert text == sentence[:expected]
+    assert text == sentence[:length]
 
 
 def test_a_judgement_that_holds_tells_the_copy_that_was_judged(recorded):
-    limits = judge(recorded, diagnose(recorded), [limit("push.cached < 9MB/s", "warning")])
+    of_push = judge(recorded, diagnose(recorded), [limit("push.cached < 9MB/s", "warning")])
     assert (
-        parsed(nagios_text(limits))[1] == "push.cached is 109 MB/s; limited by network: link speed"
+        parsed(nagios_text(of_push))[1] == "push.cached is 109 MB/s; limited by network: link speed"
     )
     output = nagios_text(judge(recorded, diagnose(recorded)))
     assert parsed(output)[1] == "pull.uncached (3.1.1): 23.6 MB/s, limited by server disk: read"

@@ -61,7 +61,6 @@ SEEN: dict[str, dict[str, Any]] = {
 
 
 def with_path(**changes: Any) -> Report:
-    """A report with this step beside its others."""
     report = stored_reports.load(DATA / "report-v1-server-disk.json")
     usage = next(each.initiator for _, each in report.entries if isinstance(each, Measured))
     runs = ((Sample(0.0, 0), Sample(3.0, 0)),)
@@ -71,7 +70,6 @@ def with_path(**changes: Any) -> Report:
 
 @pytest.fixture
 def printed(rendered):
-    """The section of the path."""
     return lambda report: rendered(path(report), 400)
 
 

@@ -25,7 +25,6 @@ def report():
 
 @pytest.fixture
 def lines_of(rendered):
-    """The chart on a terminal."""
     return lambda report, *terminal: rendered(zone_curves(report), *terminal).splitlines()
 
 

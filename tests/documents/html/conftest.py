@@ -60,24 +60,19 @@ class Tree(HTMLParser):
 
     @property
     def words(self) -> str:
-        """All that a reader sees, without the style sheet."""
         return " ".join(piece for element, piece in self.texts if element != "style")
 
     def attributes_of(self, element: str) -> list[dict[str, str | None]]:
-        """The attributes of every such element."""
         return [attributes for name, attributes in self.elements if name == element]
 
 
 @pytest.fixture(scope="session")
 def tree():
-    """Reads a page."""
     return Tree
 
 
 @pytest.fixture(scope="session")
 def page_of():
-    """The page of a stored report."""
-
     def render(path: Path) -> str:
         report = stored_reports.load(path)
         return html_text(report, diagnose(report))

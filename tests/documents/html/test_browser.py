@@ -60,7 +60,6 @@ OVERLAPS = """() => {
 
 @pytest.fixture(scope="module")
 def files(page_of, tmp_path_factory) -> dict[str, Path]:
-    """Each report's page, as a user has it on the disk."""
     folder = tmp_path_factory.mktemp("pages")
     paths = {name: folder / f"{name}.html" for name in NAMES}
     for name, path in paths.items():
@@ -81,7 +80,6 @@ class Seen:
 
 @contextmanager
 def open_page(browser: Browser, path: Path, width: int, scheme: str, **options) -> Iterator[Seen]:
-    """A page from its file, as wide and in such colours."""
     context = browser.new_context(
         viewport={"width": width, "height": SIZES[width]}, color_scheme=scheme, **options
     )

@@ -23,15 +23,12 @@ _STEP = re.compile(r"([MLHVh])([^MLHVh]*)")
 
 
 def every_plot(report):
-    """All that a page draws of a report."""
     diagnosis = diagnose(report)
     return (*(plot for _, plot in over_time(report, diagnosis)), *plots(report, diagnosis))
 
 
 @dataclass(frozen=True)
 class Mark:
-    """One shape of a drawing."""
-
     kind: str
     name: str
     """Its classes."""
@@ -52,8 +49,6 @@ class Mark:
 
 
 class Drawing:
-    """The marks of a plot, in its view box."""
-
     def __init__(self, svg: str) -> None:
         self.root = ElementTree.fromstring(svg)
         _, _, self.width, self.height = map(float, self.root.attrib["viewBox"].split())
@@ -67,7 +62,6 @@ class Drawing:
                 yield Mark(each.tag, each.get("class", ""), tip, *box)
 
     def having(self, name: str, kind: str = "") -> list[Mark]:
-        """Returns the marks with all of the class's words."""
         classes = set(name.split())
         marks = [each for each in self.marks if classes <= set(each.name.split())]
         return [each for each in marks if kind in ("", each.kind)]
@@ -126,7 +120,6 @@ def _walked(commands: str) -> list[tuple[float, float]]:
 
 @pytest.fixture(scope="session")
 def drawing():
-    """Parses a plot."""
     return lambda plot: Drawing(plot.svg)
 
 
@@ -149,11 +142,9 @@ def drawn(drawing):
 
 @pytest.fixture
 def example():
-    """A real run."""
     return stored_reports.load(ROOT / "examples" / "server-disk-read.json")
 
 
 @pytest.fixture
 def timed():
-    """A real run whose copies were watched."""
     return stored_reports.load(DATA / "traces" / "server-read.json.gz")

@@ -18,12 +18,10 @@ from tests.documents.plots.conftest import every_plot
 
 
 def altered(report, stage, **details):
-    """The report with details of a stage replaced."""
     return measured(report, lambda o: replace(o, details={**o.details, **details}), stage)
 
 
 def measured(report, change, stage=""):
-    """The report with what was measured changed."""
     entries = (
         (step, change(o) if isinstance(o, Measured) and stage in ("", step.stage) else o)
         for step, o in report.entries
@@ -56,7 +54,6 @@ DRAWN = {
 
 
 def drawing_text(drawn):
-    """A drawing with its words and its table."""
     rows = (" | ".join(row) for row in (drawn.columns, *drawn.rows))
     return "\n".join((f"{drawn.name}: {drawn.title}", drawn.sentence, *rows, drawn.svg, ""))
 

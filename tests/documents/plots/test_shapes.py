@@ -10,7 +10,6 @@ from bottleneck.documents.plots.shapes import WIDTH, opening, shortened, text_wi
 
 
 def within(drawing, svg):
-    """The marks of some shapes."""
     box = f'<svg viewBox="0 0 {WIDTH} 100">{svg}</svg>'
     return drawing(type("Plot", (), {"svg": box})).marks
 
