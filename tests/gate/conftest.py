@@ -84,8 +84,6 @@ def changed():
 
 @pytest.fixture
 def judged():
-    """Judges a report, with what it means."""
-
     def judgement_of(report, *expectations, baseline=None, baselines=(), **options):
         # Another run, be it the same to the last figure: a report is not its own baseline.
         one = baseline and replace(baseline, elapsed_seconds=baseline.elapsed_seconds + 1)
@@ -110,8 +108,6 @@ def says(judged, golden):
 
 @pytest.fixture
 def line():
-    """The only line of a judgement about a metric."""
-
     def only_line(judgement, metric):
         (each,) = [each for each in judgement.judged if each.metric == metric]
         return each

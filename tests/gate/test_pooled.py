@@ -66,8 +66,6 @@ def test_a_step_that_broke_once_is_told(as_if):
 
 @pytest.fixture
 def with_details(as_if, changed):
-    """The report whose copy tells something besides."""
-
     def changed_report(**details):
         change = lambda copy: replace(copy, details={**copy.details, **details})  # noqa: E731
         return changed(as_if(), change, copy="pull.uncached")
