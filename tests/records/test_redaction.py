@@ -192,7 +192,6 @@ def test_canaries_change_no_verdict(hint):
 
 
 def text_keys(value, key=""):
-    """The keys of all texts in a plain value."""
     if isinstance(value, dict):
         for name, each in value.items():
             yield from text_keys(each, key if key in table.STAYING_TABLES else name)
@@ -253,7 +252,6 @@ def test_every_text_of_the_schema_is_classified():
 
 
 def redaction_of(**options):
-    """A redaction that knows a document with these names."""
     document = json.loads((ROOT / "examples/server-disk-read.json").read_text())
     document["target"]["share"] = options.get("share", "//nas/media")
     document["hosts"]["client"]["name"] = options.get("client", "desk")
