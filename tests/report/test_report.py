@@ -293,7 +293,6 @@ def with_agent() -> Report:
 
 
 def refusal(call, *arguments) -> str:
-    """The one line that a refused report ends in."""
     with pytest.raises((ReportError, OSError)) as refused:
         call(*arguments)
     text = str(refused.value)
@@ -308,7 +307,6 @@ def refusal(call, *arguments) -> str:
 
 
 def words(report: Report) -> str:
-    """Each copy's verdict in words."""
     return "".join(
         f"{copy.copy} {copy.dialect}: {copy.verdict.component}/{copy.verdict.side}/"
         f"{copy.verdict.cause} {copy.verdict.confidence:.2f}\n  {copy.verdict.sentence}\n"

@@ -70,7 +70,6 @@ COUNTED = {"client": {"enp3s0 rx_pause": 5, "enp3s0 rx_missed_errors": 7, "enp3s
 
 
 def with_evidence(entry):
-    """A step with all the evidence that there may be."""
     step, outcome = entry
     if not isinstance(outcome, Measured):
         return entry
@@ -101,7 +100,6 @@ REPORT = replace(
 
 
 def keys_in(value):
-    """Every key, however deep."""
     if isinstance(value, dict):
         for key, each in value.items():
             yield key
@@ -126,7 +124,6 @@ def forged(value, key, lie):
 
 
 def judged(report):
-    """The diagnosis of a report, as it would be written."""
     diagnosis = diagnose(report)
     return diagnosis, json.dumps(to_plain(diagnosis), allow_nan=False)
 
@@ -142,7 +139,6 @@ def printed_diagnosis(report):
 
 
 def with_forged(key, lie):
-    """The report with whatever has that key replaced."""
     report = with_details(lambda _, details: forged(details, key, lie))
     entries = tuple((replace(s, setting=forged(s.setting, key, lie)), o) for s, o in report.entries)
     return replace(report, entries=entries, target=forged(report.target, key, lie))
