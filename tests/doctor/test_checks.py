@@ -120,7 +120,6 @@ SEEN_OTHERWISE = {
 
 
 def golden_problems(golden, name, **changes):
-    """The checks that are not ok, a line each."""
     golden(f"# {name}")
     for each in bad(**changes):
         golden(" | ".join((each.where, each.name, each.state, each.kind, each.sentence)))

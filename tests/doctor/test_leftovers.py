@@ -20,8 +20,6 @@ NAME = "bottleneck-0123456789abcdef"
 
 
 class Breaking:
-    """A host whose agent breaks off."""
-
     def __init__(self, error: Exception) -> None:
         self.error = error
 
