@@ -20,8 +20,7 @@ from probes.core.stage import Refused
 HEAD = {"schema": SCHEMA, "title": "A ticket", "date": "2026-11-20"}
 
 
-def told(**tables):
-    """The report of a JSON document with these tables."""
+def report_with(**tables):
     document = {**HEAD, **tables}
     assert observations.is_one(document)
     return supplied_report.report_of(observations.loads(json.dumps(document).encode()))
@@ -37,8 +36,8 @@ def test_toml_and_json_say_the_same():
     rate = "11 MB/s"
     """.encode()
     assert observations.is_toml(text)
-    found = supplied_report.report_of(observations.loads(text))
-    assert found == told(copy=[{"copy": "pull.cached", "rate": "11 MB/s"}])
+    example = supplied_report.report_of(observations.loads(text))
+    assert example == report_with(copy=[{"copy": "pull.cached", "rate": "11 MB/s"}])
 
 
 @pytest.mark.parametrize("name", ["a.toml", "a.json"])
@@ -50,9 +49,9 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path, name):
         text = "\n".join([*lines, "[[copy]]", 'copy = "pull.cached"', 'rate = "11 MB/s"'])
     path = tmp_path / name
     path.write_text(text, encoding="utf-8-sig")
-    assert load(path) == told(copy=[copy])
+    assert load(path) == report_with(copy=[copy])
     path.write_bytes(text.encode("utf-16"))
-    assert load(path) == told(copy=[copy])
+    assert load(path) == report_with(copy=[copy])
     path.write_bytes(b"")
     with pytest.raises(Refused, match="empty"):
         load(path)
@@ -62,39 +61,41 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path, name):
     ("text", "rate"), [("11 MB/s", 11e6), ("11 MiB/s", 11 << 20), ("940 Mbit/s", 117.5e6)]
 )
 def test_rates_come_in_as_bytes_per_second(text, rate):
-    ((_, outcome),) = told(copy=[{"copy": "pull.cached", "rate": text}]).entries
+    ((_, outcome),) = report_with(copy=[{"copy": "pull.cached", "rate": text}]).entries
     assert isinstance(outcome, Measured)
     assert rates(outcome).median == pytest.approx(rate)
     assert outcome.details["told_by"] == "a person"
 
 
 def test_nothing_that_was_not_told_is_claimed():
-    found = told(client={"link": "1 Gbit/s"}, copy=[{"copy": "push.cached", "rate": "11 MB/s"}])
-    assert found.server is None and found.client is not None
-    assert found.client.memory_total_bytes is None and found.client.interface.mtu_bytes is None
-    ((_, outcome),) = found.entries
+    example = report_with(
+        client={"link": "1 Gbit/s"}, copy=[{"copy": "push.cached", "rate": "11 MB/s"}]
+    )
+    assert example.server is None and example.client is not None
+    assert example.client.memory_total_bytes is None and example.client.interface.mtu_bytes is None
+    ((_, outcome),) = example.entries
     assert outcome.initiator.core_busy_ratios == () and outcome.responder is None
     assert outcome.initiator.memory_used_bytes is None
     assert "cache" not in outcome.details
 
 
 def test_a_copy_without_a_rate_is_not_measured():
-    ((step, outcome),) = told(copy=[{"copy": "server.push.cached", "streams": 4}]).entries
+    ((step, outcome),) = report_with(copy=[{"copy": "server.push.cached", "streams": 4}]).entries
     assert step.initiator == "server" and isinstance(outcome, Skipped)
 
 
 def test_hosts_are_told_of_as_they_were_told():
     host = {"name": "nas", "system": "Linux 2.4", "cores": 2, "memory": "4GiB", "duplex": "half"}
     host |= {"mtu": 9000, "tcp_rmem": "1 2 3", "tcp_wmem": "4 5 6", "congestion_control": "reno"}
-    found = told(server=host, copy=[{"copy": "pull.cached"}]).server
-    assert found.name == "nas" and found.memory_total_bytes == 4 << 30 and found.cores == 2
-    assert found.interface.duplex == "half" and found.interface.rate_bits_per_second is None
-    assert found.socket_buffers["net.ipv4.tcp_rmem"] == "1 2 3"
-    assert told(server={}, copy=[{"copy": "pull.cached"}]).server.interface is None
+    facts = report_with(server=host, copy=[{"copy": "pull.cached"}]).server
+    assert facts.name == "nas" and facts.memory_total_bytes == 4 << 30 and facts.cores == 2
+    assert facts.interface.duplex == "half" and facts.interface.rate_bits_per_second is None
+    assert facts.socket_buffers["net.ipv4.tcp_rmem"] == "1 2 3"
+    assert report_with(server={}, copy=[{"copy": "pull.cached"}]).server.interface is None
 
 
 def test_its_report_fits_the_schema_and_means_the_same_when_it_is_loaded_again():
-    found = told(
+    example = report_with(
         client={"link": "1 Gbit/s", "mtu": 1500},
         path={"rtt": "2 ms", "loss": 0.001},
         tcp=[{"sender": "client", "rate": "250 Mbit/s", "window": "64KiB", "client": "desk"}],
@@ -110,8 +111,8 @@ def test_its_report_fits_the_schema_and_means_the_same_when_it_is_loaded_again()
         notes=["as the user says"],
         source="a ticket",
     )
-    diagnosis = diagnose(found)
-    document = report.to_json(found, diagnosis)
+    diagnosis = diagnose(example)
+    document = report.to_json(example, diagnosis)
     jsonschema.validate(document, report_schema.schema())
     again = report.loads(json.dumps(document).encode())
     assert diagnose(again) == diagnosis
@@ -120,7 +121,7 @@ def test_its_report_fits_the_schema_and_means_the_same_when_it_is_loaded_again()
 
 def test_the_extremes_that_are_read_make_a_report_that_loads_again():
     rates = ["0.001 B/s", "1000 TB/s"]
-    found = told(
+    example = report_with(
         path={"rtt": "0.001us", "loss": 1e-12},
         client={"link": rates[0], "memory": "1000000TB"},
         tcp=[{"sender": "client", "rate": rate, "window": "1B"} for rate in rates],
@@ -128,27 +129,29 @@ def test_the_extremes_that_are_read_make_a_report_that_loads_again():
         copy=[{"copy": "pull.cached", "rate": rate, "size": "1000000TB"} for rate in rates],
         latency=[{"connection": "warm", "table": [{**TRIP, "round_trips": 1}]}],
     )
-    diagnosis = diagnose(found)
-    assert diagnose(report.loads(report.dumps(found, diagnosis).encode())) == diagnosis
+    diagnosis = diagnose(example)
+    assert diagnose(report.loads(report.dumps(example, diagnosis).encode())) == diagnosis
 
 
 @pytest.mark.parametrize(("rate", "by"), [("250 Mbit/s", "receive-window"), ("90 Mbit/s", None)])
 def test_a_transfer_near_what_its_window_carries_was_held_by_it(rate, by):
-    found = told(path={"rtt": "2 ms"}, tcp=[{"sender": "client", "rate": rate, "window": "64KiB"}])
-    ((_, outcome),) = found.entries
+    example = report_with(
+        path={"rtt": "2 ms"}, tcp=[{"sender": "client", "rate": rate, "window": "64KiB"}]
+    )
+    ((_, outcome),) = example.entries
     assert outcome.details.get("limits", {}).get("by") == by
 
 
 def test_a_disk_of_zones_moves_what_its_best_zone_does():
     zones = [{"at": 0, "rate": "200 MB/s"}, {"at": 1, "rate": "80 MB/s"}]
-    ((_, outcome),) = told(disk=[{"side": "client", "verb": "read", "zones": zones}]).entries
+    ((_, outcome),) = report_with(disk=[{"side": "client", "verb": "read", "zones": zones}]).entries
     assert rates(outcome).median == pytest.approx(200e6)
 
 
 def test_times_that_do_not_grow_have_no_line():
     row = {"round_trips": 1, "time": "1 ms"}
     table = [{"message": "1kB", **row}, {"message": "2kB", **row}]
-    ((_, outcome),) = told(latency=[{"connection": "cold", "table": table}]).entries
+    ((_, outcome),) = report_with(latency=[{"connection": "cold", "table": table}]).entries
     assert "refused" in outcome.details["fit"]
 
 
@@ -189,7 +192,7 @@ AT_ONCE = {"message": "1000TB", "round_trips": 1, "time": "0.1 ms"}
 )
 def test_what_is_wrong_is_said_in_one_line(tables, complaint):
     with pytest.raises(ReportError) as refused:
-        told(**tables)
+        report_with(**tables)
     assert complaint in str(refused.value) and "\n" not in str(refused.value)
 
 
@@ -228,7 +231,7 @@ def test_json_is_chosen_by_its_own_schema_wherever_that_key_stands(tmp_path, ind
     file = tmp_path / "mine.json"
     file.write_text(json.dumps(document, indent=indent))
     assert load(file).tool["observations"] == SCHEMA
-    found = report.to_json(told(**COPY), diagnose(told(**COPY)))
-    found["target"]["schema"] = SCHEMA
-    file.write_text(json.dumps(found, indent=indent))
+    content = report.to_json(report_with(**COPY), diagnose(report_with(**COPY)))
+    content["target"]["schema"] = SCHEMA
+    file.write_text(json.dumps(content, indent=indent))
     assert load(file).target["schema"] == SCHEMA
