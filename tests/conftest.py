@@ -149,7 +149,6 @@ def in_this_process(arguments, cwd, environment):
 
 @pytest.fixture
 def bottleneck():
-    """Runs the program."""
     return run_bottleneck
 
 
@@ -163,7 +162,6 @@ def samba(tmp_path_factory):
 
 @pytest.fixture
 def auth_file(samba, tmp_path):
-    """smbclient's file for that Samba."""
     server, _ = samba
     path = tmp_path / "auth"
     path.touch(0o600)
@@ -172,19 +170,16 @@ def auth_file(samba, tmp_path):
 
 
 def target_of(server, share=None):
-    """TARGET of a private Samba."""
     return f"//{server.host}:{server.port}/{share or server.share}"
 
 
 @pytest.fixture
 def target(samba):
-    """TARGET of the Samba that all tests share."""
     return target_of(samba[0])
 
 
 @pytest.fixture(scope="module")
 def iperf3_port():
-    """Port of the system's own iperf3 server."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     process = subprocess.Popen(

@@ -60,7 +60,6 @@ class FakeClock:
         return self.time
 
     def sleep(self, seconds: float) -> None:
-        """Moves by so much, at once."""
         self.time += seconds
 
     monotonic = perf_counter = process_time = thread_time = now
@@ -126,7 +125,6 @@ def unacknowledged_bytes(connection: socket.socket) -> int:
 
 
 def below(ancestor: int) -> set[int]:
-    """A process's living descendants now."""
     descendants: set[int] = set()
     waiting = [ancestor]
     while waiting:

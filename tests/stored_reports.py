@@ -17,7 +17,6 @@ _LOADED: dict[int, Report] = {}
 
 @cache
 def load(path: Path) -> Report:
-    """The report of a file that no test changes."""
     packed = path.suffix == ".gz"
     example = report.loads(gzip.decompress(path.read_bytes())) if packed else report.load(path)
     return _LOADED.setdefault(id(example), example)

@@ -27,7 +27,6 @@ READING = (ROOT / "docs/reading-the-result.md").read_text()
 
 
 def rows(text):
-    """The first cells of a table's rows."""
     return [line.split(" | ")[0].strip("| ") for line in text.splitlines() if line.startswith("|")]
 
 

@@ -57,7 +57,6 @@ def needs(program):
 
 
 def in_shell(script):
-    """The commands of ours in lines of shell."""
     for line in script.splitlines():
         words = []
         for word in [*shlex.split(line), ";"]:
@@ -286,7 +285,6 @@ def test_monitoring_reads_the_report_that_the_service_leaves():
 
 @pytest.fixture
 def units(tmp_path):
-    """The units with a program that is there."""
     for path in (UNIT, TIMER, FLEET, FLEET.with_suffix(".timer")):
         text = path.read_text(encoding="utf-8").replace(PROGRAM, "/bin/true")
         (tmp_path / path.name).write_text(text, encoding="utf-8")

@@ -34,7 +34,6 @@ of the words (106). Each rule that goes takes its lines off both."""
 
 
 def above(figures, allowance=ALLOWANCE):
-    """Figures above their ceilings, with what they are."""
     code = {"lines of code": allowance["lines"]}
     return {
         name: figure

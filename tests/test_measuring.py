@@ -181,7 +181,6 @@ def of_iperf3(line: Line, world: World) -> list[float]:
 
 
 def of_hyperfine(line: Line, world: World) -> list[float]:
-    """The payload of iperf3 -n over hyperfine's times."""
     words = shlex.split(placed(line.theirs))
     tree = json.loads(world.run([*words, "--export-json", "/dev/stdout", "--style", "none"]))
     total_bytes = 1e6 * float(re.search(r"-n (\d+)M", line.theirs)[1])  # type: ignore[index]
@@ -189,12 +188,10 @@ def of_hyperfine(line: Line, world: World) -> list[float]:
 
 
 def of_iperf(line: Line, world: World) -> list[float]:
-    """The last cell of iperf2's CSV, bits per second."""
     return [int(world.run(shlex.split(placed(line.theirs))).split(",")[-1]) / 8]
 
 
 def of_nuttcp(line: Line, world: World) -> list[float]:
-    """The rate that its last line begins with."""
     output = world.run(shlex.split(placed(line.theirs)))
     return [float(re.search(r"= +([\d.]+) Mbps", output)[1]) * 125_000]  # type: ignore[index]
 

@@ -138,7 +138,6 @@ def of_fio(hosts: Any, line: str) -> dict[str, float]:
 
 
 def of_hyperfine(hosts: Any, line: str) -> dict[str, float]:
-    """The file over the middle of its times."""
     line = line.replace("hyperfine", "hyperfine --export-json /dev/stdout --style none", 1)
     printed = on_client(hosts, line)
     document = json.loads(printed[printed.index('{\n  "results"') :].partition("\n}\n")[0] + "\n}")

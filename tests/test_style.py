@@ -52,7 +52,6 @@ VERDICT = re.compile(r"[a-z]+/[A-Za-z]+/[a-z-]+( |$)")
 
 
 def terms_in(text: str) -> list[str]:
-    """The words of a text that are not used."""
     return [" ".join(each.split()) for each in TERM.findall(IDENTIFIER.sub(" ", text))]
 
 
