@@ -31,7 +31,7 @@ from random import Random
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bottleneck.fleet import adaptive, culprit, timetable  # noqa: E402
-from bottleneck.fleet.records import Fleet, Found, Node, Pair, Seen, Segment  # noqa: E402
+from bottleneck.fleet.records import Findings, Fleet, Node, Pair, Seen, Segment  # noqa: E402
 
 USUAL = 117e6
 Kinds = tuple[str, ...]
@@ -109,7 +109,7 @@ def world(chance: Random, clients: int, servers: int, sites: int, kinds: Kinds) 
 
 def measured(
     truth: World, chance: Random, noise: float, missing: float, usual: float | None = USUAL
-) -> tuple[Found, int]:
+) -> tuple[Findings, int]:
     """Returns the finding and the number of tests that it took."""
     tests: Counter[Pair] = Counter()
     rates: list[Seen] = []

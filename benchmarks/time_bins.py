@@ -21,7 +21,7 @@ from probes.files import payload
 from probes.files.served_file import source_name
 from probes.programs.samba import private_samba
 from probes.smb import run_folder, transfer
-from probes.smb.ends import Check, MemorySink, MemorySource
+from probes.smb.client_end import Check, MemorySink, MemorySource
 from probes.smb.login import open_session
 from probes.smb.pipe import Flight, Pipe, fitting
 from probes.smb.time_bins import TimeBins

@@ -17,7 +17,7 @@ def main() -> None:
 
     # Before anything else is imported or started: no process of ours inherits a secret.
     keep_private()
-    from bottleneck.target import credentials
+    from bottleneck.login import credentials
 
     credentials.take_from_environment()
     streams.open_missing()

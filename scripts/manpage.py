@@ -21,7 +21,7 @@ from typer.core import TyperArgument, TyperCommand  # noqa: E402
 from bottleneck import __version__  # noqa: E402
 from bottleneck.cli import command_line, configuration  # noqa: E402
 from bottleneck.cli.app import tree  # noqa: E402
-from bottleneck.target import credentials  # noqa: E402
+from bottleneck.login import credentials  # noqa: E402
 
 PAGE = ROOT / "docs/man/bottleneck.1"
 WIDTH = 78

@@ -75,7 +75,7 @@ FORBIDDEN = [
     ((REPORTS,), (), ("psutil",)),
     # A judgement depends on the report alone.
     (("bottleneck/gate",), (), (*MACHINE, *CLOCK_AND_CHANCE)),
-    (("bottleneck/gate",), (), ("bottleneck.run.session", "bottleneck.agents")),
+    (("bottleneck/gate",), (), ("bottleneck.run.execution", "bottleneck.agents")),
     (HOUSE, (COMMANDS, "bottleneck/__main__.py"), ("typer", "bottleneck.cli")),
     (HOUSE, (COMMANDS, REPORTS), ("rich",)),
     # Security software flags impacket: it may be absent, and these have to cope.

@@ -26,7 +26,7 @@ PURE = frozenset(
         *"analysis documents gate records/test_trend.py lab/law.py".split(),
         *"fleet/test_culprit.py fleet/test_together.py probes/system/test_bus.py".split(),
         "probes/storage/test_curve.py",
-        "probes/storage/test_written.py",
+        "probes/storage/test_growing_write.py",
     )
 )
 """Folders with figures of a stored report or of the test itself: no process there measures."""

@@ -1,5 +1,5 @@
 """Agents on both hosts and how the coordinator reaches them: start, requests, replies.
 
-It imports target and the probes; server, requests, checks and protocol travel to the other host.
-Begin with hosts.py, then server.py.
+It imports login and the probes; server, requests, request_checks and protocol travel to the other
+host. Begin with hosts.py, then server.py.
 """

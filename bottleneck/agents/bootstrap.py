@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import bottleneck
 import probes
 from bottleneck.agents import own_modules
-from bottleneck.target.target import SUCCESSORS
+from bottleneck.login.target import SUCCESSORS
 from probes.core.stage import Refused
 from probes.system import tools
 
@@ -32,7 +32,8 @@ STAYS_HOME = (
 """Modules that need libraries, programs or a system that the other host lacks."""
 
 CARRIED = (
-    "__init__ agents/__init__ agents/server agents/requests agents/checks agents/protocol".split()
+    *"__init__ agents/__init__ agents/server agents/requests".split(),
+    *"agents/request_checks agents/protocol".split(),
 )
 """Modules of the coordinator's package that the agent needs."""
 

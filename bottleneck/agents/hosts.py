@@ -19,7 +19,7 @@ from bottleneck.agents.replies import AgentLost, Observation, Pair, PartlyRan, R
 from probes.core import typed
 from probes.core.records import Endpoint, HostFacts, Sample
 from probes.core.stage import Refused, Unavailable
-from probes.host.counters import Watched
+from probes.host.counters import CountedObjects
 from probes.system import tools
 from probes.system.child import apart, uninterrupted
 from probes.system.platform import os
@@ -153,7 +153,7 @@ class Host(replies.Stream):
 
     def watch(self, facts: HostFacts, peer_address: str, file_server: bool, **changes: Any) -> None:
         """Sets the interface, device and peer that this host's counters count from now on."""
-        watched = Watched(
+        watched = CountedObjects(
             interface=facts.interface.name if facts.interface else None,
             folder_device=facts.folder.device if facts.folder else None,
             file_server=file_server,

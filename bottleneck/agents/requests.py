@@ -1,8 +1,8 @@
 """Closed list of an agent's requests, each with the function or record that carries it out.
 
-All others are refused, whoever asks (bottleneck/agents/checks.py). The keys of a request are those
-of its record or function, each with its meaning (probes/core/meaning.py); a stage describes its own
-request. Runs on Python 3.9 with the standard library alone.
+All others are refused, whoever asks (bottleneck/agents/request_checks.py). The keys of a request
+are those of its record or function, each with its meaning (probes/core/field_types.py); a stage
+describes its own request. Runs on Python 3.9 with the standard library alone.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any, Dict, Tuple
 from bottleneck.agents import protocol
 from probes import STAGES
 from probes.core import typed
-from probes.core.meaning import Keys, keys
+from probes.core.field_types import Keys, keys
 from probes.core.records import Endpoint
 from probes.core.stage import Last, Running, module_of
-from probes.net import callers
+from probes.net import peers
 from probes.system.child import Event, Tell, Work
 from probes.system.platform import os
 from probes.system.waiting import select, signal
@@ -56,13 +56,13 @@ ASKS = {
     "locate": Takes("probes.programs.served_folder", "locate"),
     "set-cache": Takes("probes.files.served_file", "set_cache"),
     "mount": Takes("probes.files.folders", "read_mount"),
-    "writable-folder": Takes("probes.files.nameless", "writable_folder"),
+    "writable-folder": Takes("probes.files.unnamed_file", "writable_folder"),
     "usable-bytes": Takes("probes.files.free_space", "usable_bytes"),
     "user-file": Takes("probes.storage.named_file", "look"),
     "readable-device": Takes("probes.storage.zones", "readable"),
-    "reach": Takes("probes.net.callers", "reach"),
+    "reach": Takes("probes.net.peers", "reach"),
     "readiness": Takes("probes.host.facts", "readiness"),
-    "offered": Takes("probes.smb.offered", "offered"),
+    "offered": Takes("probes.smb.server_query", "offered"),
     "leftovers": Takes("probes.files.leftovers", "find"),
     "remove-leftover": Takes("probes.files.leftovers", "remove"),
     "smbclient": Takes("probes.programs.smbclient", "version"),
@@ -74,11 +74,11 @@ ASKS = {
 }
 """Questions."""
 HOLDS = {
-    "mounted-folder": Takes("probes.files.own_folder"),
+    "mounted-folder": Takes("probes.files.created_folder"),
     "source-file": Takes("probes.files.source_file"),
     "run-folder": Takes("probes.smb.run_folder"),
     "client-share": Takes("probes.smb.client_share"),
-    "visit": Takes("probes.smb.offered"),
+    "visit": Takes("probes.smb.server_query"),
     "leftovers": Takes("probes.smb.leftovers", "OnShare", record="probes.files.leftovers"),
 }
 """Resources that a host can hold for a run, beside the responders of its stages."""
@@ -149,7 +149,7 @@ def respond(request: protocol.Message, takes: Takes) -> Work:
 
     def work(tell: Tell, control_fd: int) -> None:
         peer, module = _peer(request), takes.imported()
-        callers.expect(peer.host)
+        peers.expect(peer.host)
         responder = module.respond(protocol.from_plain(module.Setting, request["setting"]))
         _keep(responder, peer, tell, control_fd)
 

@@ -18,7 +18,7 @@ from typing import Any, Dict, List, Optional
 
 from bottleneck import __version__
 from bottleneck.agents import protocol, requests
-from bottleneck.agents.checks import MOST_AT_ONCE, AllowedPaths, Session, check
+from bottleneck.agents.request_checks import MOST_AT_ONCE, AllowedPaths, Session, check
 from probes import STAGES
 from probes.core import typed
 from probes.core.stage import Refused
@@ -131,7 +131,7 @@ class Agent:
     """Number of the latest request."""
     requests: Requests = field(default_factory=Requests)
     tasks: Dict[int, Task] = field(default_factory=dict)
-    watched: counters.Watched = field(default_factory=counters.Watched)
+    watched: counters.CountedObjects = field(default_factory=counters.CountedObjects)
     selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
     closing: bool = False
     heard: float = field(default_factory=time.monotonic)
@@ -229,7 +229,7 @@ class Agent:
         """Carries out a new request."""
         do = request["do"]
         if do == "watch":
-            self.watched = protocol.from_plain(counters.Watched, request["watched"])
+            self.watched = protocol.from_plain(counters.CountedObjects, request["watched"])
             self.reply(number, {"answer": None})
         elif do == "counters":
             self.reply(number, {"answer": self.counters()})

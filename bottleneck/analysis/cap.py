@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from bottleneck.analysis.claim import GAP
 from bottleneck.analysis.finding import Claim, Ladder, Part
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Copy, MeasuredStep
 from probes.core.records import Measured, Spread
 
 SCATTERED_RATIO, SCATTERED_TRUST = 0.5, 0.75
@@ -30,14 +30,14 @@ def scattered(rate: Spread) -> bool:
     return rate.runs > 1 and (rate.high - rate.low) / rate.median > SCATTERED_RATIO
 
 
-def bounded(copy: Copy, step: Found, confidence: float) -> float:
+def bounded(copy: Copy, step: MeasuredStep, confidence: float) -> float:
     """Lowers a confidence if the cold source is unproven, runs scatter or cores were stolen."""
     stolen = ROBBED_TRUST if stolen_ratio(step.outcome) > STOLEN_RATIO else 1.0
     apart = SCATTERED_TRUST if scattered(step.rate) else 1.0
     return min(confidence, proof(copy, step), stolen, apart)
 
 
-def proof(copy: Copy, step: Found) -> float:
+def proof(copy: Copy, step: MeasuredStep) -> float:
     """Returns the confidence in the source: an unproven uncached one may have come from RAM."""
     cache = step.details.cache
     unproven = GAP if cache.cold_source else 0.7

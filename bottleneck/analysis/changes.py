@@ -14,7 +14,7 @@ from bottleneck.analysis import diagnosis, noise, sentences, steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, TimeShare, Verdict, Words
 from bottleneck.analysis.model import Band
 from bottleneck.analysis.rules.registry import BY_WORDS
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.report.report import Report
 from bottleneck.text.units import range_text, rate_text, times_text
 from probes.core.records import SIDES, HostFacts, Spread
@@ -171,7 +171,7 @@ def _pairs(first: Diagnosis, second: Diagnosis) -> Iterator[tuple[CopyDiagnosis,
                 yield old, new
 
 
-ByCopy = dict[tuple[str, str, str, float], Found]
+ByCopy = dict[tuple[str, str, str, float], MeasuredStep]
 
 
 def _change(old: CopyDiagnosis, new: CopyDiagnosis, first: ByCopy, second: ByCopy) -> CopyChange:
@@ -299,9 +299,9 @@ def _stages(earlier: Report, later: Report) -> Iterator[RateChange]:
         old = first.get(key)
         if old is not None:
             yield RateChange(
-                stage=new.step.stage,
-                setting=new.step.setting,
-                initiator=new.step.initiator,
+                stage=new.plan.stage,
+                setting=new.plan.setting,
+                initiator=new.plan.initiator,
                 before_bytes_per_second=old.rate,
                 after_bytes_per_second=new.rate,
                 ratio=new.rate.median / old.rate.median,
@@ -309,8 +309,8 @@ def _stages(earlier: Report, later: Report) -> Iterator[RateChange]:
             )
 
 
-def _by_key(report: Report) -> dict[tuple[str, ...], Found]:
-    by_key: dict[tuple[str, ...], Found] = {}
+def _by_key(report: Report) -> dict[tuple[str, ...], MeasuredStep]:
+    by_key: dict[tuple[str, ...], MeasuredStep] = {}
     for index, (step, _) in enumerate(report.entries):
         result = steps.found_at(report, index)
         memory = step.setting.get("end") == "memory"
@@ -319,10 +319,10 @@ def _by_key(report: Report) -> dict[tuple[str, ...], Found]:
     return by_key
 
 
-def stage_key(step: Found) -> tuple[str, ...]:
+def stage_key(step: MeasuredStep) -> tuple[str, ...]:
     """Returns the key that steps with the same measurement have in common."""
-    settings = (str(step.step.setting.get(name)) for name in _TELLING)
-    return step.step.stage, step.step.initiator, *settings
+    settings = (str(step.plan.setting.get(name)) for name in _TELLING)
+    return step.plan.stage, step.plan.initiator, *settings
 
 
 # -- facts of both hosts, of the share, of this tool -------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from bottleneck.analysis.finding import Ceiling, Claim, Standing
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.steps import MeasuredStep
 
 SURE, GAP, LIKENESS = 0.7, 0.58, 0.55
 """Highest confidence in a limit: as a rule; if the difference is certain but not its cause; by a
@@ -37,7 +37,7 @@ def behind(ceiling: Ceiling, cause: Cause, side: str | None, *steps: int) -> Cei
 def claim(
     cause: Cause,
     side: str | None,
-    step: Found | None,
+    step: MeasuredStep | None,
     words: str,
     *,
     level: float | None = None,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bottleneck.analysis import cap as caps
-from bottleneck.analysis import observed, sentences, steps, target, unknown
+from bottleneck.analysis import sentences, steps, supplied_verdicts, target_rate, unknown
 from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.comparisons.axis import Limited
 from bottleneck.analysis.comparisons.registry import compared
@@ -24,7 +24,7 @@ from bottleneck.analysis.model import Band, looks_like
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.rules.network import mtu
 from bottleneck.analysis.rules.smb import mount
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Copy, MeasuredStep
 from bottleneck.report.report import Report
 from bottleneck.text.units import link_text, percent_text, rate_text
 from probes.core.records import OWN_COPIES, Skipped
@@ -56,7 +56,7 @@ def diagnose(report: Report) -> Diagnosis:
     copies = steps.copies(report)
     diagnosed = [_diagnose(report, copy) for copy in copies]
     diagnosed += _untried(report, copies)
-    diagnosed = observed.refined(report, copies, diagnosed)
+    diagnosed = supplied_verdicts.refined(report, copies, diagnosed)
     headline, beside = _headline(report, diagnosed), tuple(compared(report, _limited))
     if is_supplied(report):
         diagnosed.sort(key=lambda each: each is not headline)
@@ -203,7 +203,7 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
         ),
         advice=advice,
         ladder=() if cap is None else tuple(rungs(facts, limit.fixes[0])),
-        target=None if goal is None else target.target(goal, facts, limit.fixes),
+        target=None if goal is None else target_rate.target(goal, facts, limit.fixes),
         time=went.shares if went else (),
         view=went.view if went else "",
         suspects=suspects,
@@ -276,7 +276,9 @@ def _detail(cap: Cap) -> str:
     return f"or {sentences.name_with_verb(cap.rival.ceiling)}"
 
 
-def _what_to_try(report: Report, copy: Copy, step: Found, decision: Decision) -> tuple[str, ...]:
+def _what_to_try(
+    report: Report, copy: Copy, step: MeasuredStep, decision: Decision
+) -> tuple[str, ...]:
     if copy.running:
         return (running.what_to_try(report, copy, step), *shapers(report))
     if copy.native and unknown.impossible(report, copy, step) is not None:
@@ -286,7 +288,7 @@ def _what_to_try(report: Report, copy: Copy, step: Found, decision: Decision) ->
     return unknown.next_steps(report, decision, waiting)
 
 
-def _evidence(copy: Copy, step: Found, ladder: Ladder, cap: Cap | None) -> Iterator[str]:
+def _evidence(copy: Copy, step: MeasuredStep, ladder: Ladder, cap: Cap | None) -> Iterator[str]:
     if cap is not None:
         yield from cap.claim.evidence
         yield from cap.rival.evidence if cap.rival is not None else ()

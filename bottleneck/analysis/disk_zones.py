@@ -11,7 +11,7 @@ from typing import Any
 from bottleneck.analysis import disc, steps
 from bottleneck.analysis.disc import Curve, Zone
 from bottleneck.analysis.evidence.details import PlaceDetails
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.report.report import Report
 
 MOST_ZONES = 512
@@ -82,7 +82,7 @@ class Place:
 class Zones:
     """A measured step of the disk by zone."""
 
-    step: Found
+    step: MeasuredStep
     zones: tuple[Zone, ...]
     """Zones in address order."""
     rows: tuple[Any, ...]
@@ -150,7 +150,7 @@ class Zones:
         return near.bytes_per_second
 
 
-def pattern(step: Found) -> str:
+def pattern(step: MeasuredStep) -> str:
     """Returns a disk step's pattern: sequential (also of early releases), zones, file ..."""
     return step.setting.pattern or "sequential"
 
@@ -160,7 +160,7 @@ def name_of(device: str | None) -> str:
     return (device or "").rpartition("/")[2]
 
 
-def disk_steps(report: Report, side: str, verb: str, name: str) -> tuple[Found, ...]:
+def disk_steps(report: Report, side: str, verb: str, name: str) -> tuple[MeasuredStep, ...]:
     """Returns the measured disk steps of a side, a verb and a pattern."""
     return tuple(
         each
@@ -169,7 +169,7 @@ def disk_steps(report: Report, side: str, verb: str, name: str) -> tuple[Found, 
     )
 
 
-def zones_of(step: Found) -> Zones:
+def zones_of(step: MeasuredStep) -> Zones:
     """Returns the zones of a step, without those that make no sense."""
     rows = steps.items(step.outcome.details, "zones")
     pairs = []
@@ -193,7 +193,7 @@ def zones_under(report: Report, side: str, verb: str, place: Place | None) -> Zo
     return max(candidates, key=lambda each: len(each.zones), default=None)
 
 
-def place_of(step: Found) -> Place | None:
+def place_of(step: MeasuredStep) -> Place | None:
     """Returns the place of a step's file; None: not reported, or no real positions."""
     details = step.disk.place
     device = name_of(details.device)
@@ -224,7 +224,7 @@ def _ratio(value: float) -> float:
     return min(1.0, max(0.0, value))
 
 
-def rates_by_place(step: Found) -> Iterator[tuple[float, float]]:
+def rates_by_place(step: MeasuredStep) -> Iterator[tuple[float, float]]:
     """Yields each zone's place, from 0 at the outer edge to 1, and its bytes per second."""
     for each in step.disk.zones:
         if each.at_ratio is not None and each.bytes_per_second is not None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bottleneck.analysis import model, steps
 from bottleneck.analysis.noise import differ
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.report.report import Report
 from bottleneck.text.units import link_text, rate_text
 from probes.core.records import SIDES, HostFacts, InterfaceFacts
@@ -107,41 +107,41 @@ def _lowest(bounds: Iterable[Bound | None]) -> Bound | None:
     return min(candidates, key=lambda each: each.bytes_per_second, default=None)
 
 
-def impossible(report: Report, step: Found) -> str | None:
+def impossible(report: Report, step: MeasuredStep) -> str | None:
     """Returns why a step's rate is impossible, as a sentence; None: it is possible.
 
     The operating system's own copies are compared with TCP. Multichannel is left out: it may use
     several links.
     """
-    if step.step.stage == "native-copy":
+    if step.plan.stage == "native-copy":
         return _faster_than_tcp(report, step)
     bound = physical_rate(report)
     inside = step.setting.over == "loopback"
-    if bound is None or inside or step.step.stage in _UNBOUNDED:
+    if bound is None or inside or step.plan.stage in _UNBOUNDED:
         return None
     rate = step.rate.median
     if rate <= bound.bytes_per_second * (1 + TOLERANCE_RATIO):
         return None
-    what = step.setting.copy or step.step.stage
+    what = step.setting.copy or step.plan.stage
     return (
         f"Not credible: {what} at {rate_text(rate)} is more than {bound.what} carries "
         f"({rate_text(bound.bytes_per_second)})."
     )
 
 
-def _faster_than_tcp(report: Report, step: Found) -> str | None:
+def _faster_than_tcp(report: Report, step: MeasuredStep) -> str | None:
     """Returns why the rate of the system's own copy is not the path's; None: it may be.
 
     Nothing if this tool limits TCP itself, or if one of its copies was faster than TCP, too.
     """
     mount, verb = step.details.mount, steps.verb_and_cache(step.setting.copy)[0]
-    best = steps.fastest(believed(report, steps.sender(verb, step.step.initiator)))
+    best = steps.fastest(believed(report, steps.sender(verb, step.plan.initiator)))
     loopbacks = [each.rate.median for each in steps.measured(report, "loopback")]
     one_path = mount.filesystem.startswith(("cifs", "smb", "fuse."))
     if best is None or not loopbacks or not one_path or "multichannel" in mount.options.split(","):
         return None
     copies = (each for each in steps.measured(report, "smb-copy") if verb in each.setting.copy)
-    ours = steps.fastest(each for each in copies if each.step.initiator == step.step.initiator)
+    ours = steps.fastest(each for each in copies if each.plan.initiator == step.plan.initiator)
     fastest = max((each.rate for each in (best, ours) if each is not None), key=lambda e: e.median)
     is_own_limit = min(loopbacks) < INSTRUMENT_RATIO * best.rate.median
     if is_own_limit or step.rate.median <= fastest.median or not differ(step.rate, fastest):
@@ -155,7 +155,7 @@ def _faster_than_tcp(report: Report, step: Found) -> str | None:
     )
 
 
-def believed(report: Report, sender: str) -> list[Found]:
+def believed(report: Report, sender: str) -> list[MeasuredStep]:
     """Returns the tcp steps in which a side sends, without those whose rate is impossible."""
     return [
         each

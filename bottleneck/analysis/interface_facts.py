@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bottleneck.analysis import hardware_limits, model, steps
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.model import LinkMatch
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.report.report import Report
 from bottleneck.text.units import bit_rate_text, count_text, link_text, rate_text
 from probes.core.records import SIDES, InterfaceFacts
@@ -208,7 +208,7 @@ def _radio(side: str, link: InterfaceFacts) -> Behind:
     )
 
 
-def remarks(evidence: Evidence, best: Found, match: LinkMatch | None) -> Iterator[str]:
+def remarks(evidence: Evidence, best: MeasuredStep, match: LinkMatch | None) -> Iterator[str]:
     """Yields remarks on a link's rate: interfaces that offer more, and kinds of links."""
     yield from _claims(evidence, best, match)
     for side, link in hardware_limits.interfaces(evidence.report):
@@ -216,7 +216,7 @@ def remarks(evidence: Evidence, best: Found, match: LinkMatch | None) -> Iterato
             yield from _of_link(side, each, sends=side == evidence.sender)
 
 
-def interface_events(step: Found) -> Iterator[str]:
+def interface_events(step: MeasuredStep) -> Iterator[str]:
     """Yields pause frames, overruns and damaged frames that were counted during a step."""
     for side in SIDES:
         growths: dict[tuple[str, str], float] = {}
@@ -249,7 +249,7 @@ def _event_text(counter: str) -> str | None:
     return None
 
 
-def _claims(evidence: Evidence, best: Found, match: LinkMatch | None) -> Iterator[str]:
+def _claims(evidence: Evidence, best: MeasuredStep, match: LinkMatch | None) -> Iterator[str]:
     """Yields interfaces that offer far more than the path carries: the slow part is elsewhere."""
     if match is None:
         return

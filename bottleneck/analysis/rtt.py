@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.report.report import Report
 
 LONGEST_SECONDS = 60.0
@@ -27,7 +27,7 @@ class Rtt:
     steps: tuple[int, ...]
 
 
-def rtt(report: Report, step: Found | None = None) -> Rtt | None:
+def rtt(report: Report, step: MeasuredStep | None = None) -> Rtt | None:
     """Returns the RTT of a copy's own session, else of another one, else of the first connect.
 
     None: none is known. An ECHO includes the server's own work: about 0.1 ms on a LAN.
@@ -44,12 +44,12 @@ def rtt(report: Report, step: Found | None = None) -> Rtt | None:
     return None if connect is None else Rtt(connect, connect, False, ())
 
 
-def _sessions(report: Report) -> Iterator[Found]:
+def _sessions(report: Report) -> Iterator[MeasuredStep]:
     for stage in ECHO_STAGES:
         yield from steps.measured(report, stage)
 
 
-def _echoed(step: Found) -> Rtt | None:
+def _echoed(step: MeasuredStep) -> Rtt | None:
     seconds = _plausible(step.details.rtt_seconds)
     if seconds is None:
         return None

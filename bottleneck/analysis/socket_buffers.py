@@ -40,7 +40,7 @@ KINDS = {each.cause: each for each in (RECEIVE, SEND)}
 
 
 @dataclass(frozen=True)
-class Fixed:
+class BufferSetting:
     """The setting that keeps a buffer small."""
 
     remedy: str
@@ -49,7 +49,7 @@ class Fixed:
     """Place of the setting, as the part of a line; empty: not known."""
 
 
-def limiting(evidence: Evidence, cause: str, side: str) -> Fixed | None:
+def limiting(evidence: Evidence, cause: str, side: str) -> BufferSetting | None:
     """Returns the setting behind a buffer, with its needed value; None: the cause is no buffer.
 
     Without a value if the path needs no more than the present buffer.
@@ -87,30 +87,34 @@ def _needed_bytes(evidence: Evidence, rtt_seconds: float) -> float | None:
     return None if rate is None else rate * rtt_seconds
 
 
-def _where(evidence: Evidence, side: str, kind: Kind, sockets: Sockets, goal: int | None) -> Fixed:
+def _where(
+    evidence: Evidence, side: str, kind: Kind, sockets: Sockets, goal: int | None
+) -> BufferSetting:
     if any(
         each.option == "socket options" and kind.option in each.value.upper()
         for each in evidence.smb_conf(side)
     ):
-        return Fixed(
+        return BufferSetting(
             f"Remove {kind.option} from `socket options` in the {side}'s smb.conf",
             "`socket options` in smb.conf",
         )
     limit, size = largest(evidence, side, kind), kind.size(sockets)
     if limit is not None and size is not None and size < PINNED_RATIO * limit:
         program = (sockets.process if side == "server" else None) or "the copy program"
-        return Fixed(
+        return BufferSetting(
             f"Remove the option {kind.option} that {program} seems to set on the {side}",
             f"seems set by {program}",
         )
     if limit is not None and goal is not None and goal <= limit:
-        return Fixed(
+        return BufferSetting(
             f"Find what limits the {kind.name} on the {side}: {kind.sysctl} allows {limit} there"
         )
     number = "" if goal is None else f" to {goal} bytes or more"
     now = "" if limit is None else f" (now {limit})"
     detail = "" if limit is None else f"limited by {kind.sysctl}"
-    return Fixed(f"Raise the third value of `{kind.sysctl}` on the {side}{number}{now}", detail)
+    return BufferSetting(
+        f"Raise the third value of `{kind.sysctl}` on the {side}{number}{now}", detail
+    )
 
 
 def largest(evidence: Evidence, side: str, kind: Kind) -> int | None:

@@ -31,11 +31,11 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Found:
+class MeasuredStep:
     """A step that was measured and moved something."""
 
     index: int
-    step: Step
+    plan: Step
     outcome: Measured
     rate: Spread
 
@@ -50,7 +50,7 @@ class Found:
 
     @cached_property
     def setting(self) -> Setting:
-        return lenient.record(Setting, self.step.setting)
+        return lenient.record(Setting, self.plan.setting)
 
     @property
     def intact(self) -> bool:
@@ -60,7 +60,7 @@ class Found:
     @property
     def sender(self) -> str:
         """Side that the bytes of a step with a verb come from."""
-        return sender(self.setting.verb, self.step.initiator)
+        return sender(self.setting.verb, self.plan.initiator)
 
     @property
     def moved_bytes(self) -> int:
@@ -76,7 +76,7 @@ class Found:
 
     def usage(self, side: str) -> Usage | None:
         """Returns the load of a side's host during the step; None: not measured."""
-        is_initiator = self.step.initiator == side
+        is_initiator = self.plan.initiator == side
         return self.outcome.initiator if is_initiator else self.outcome.responder
 
 
@@ -89,15 +89,15 @@ class Copy:
     initiator: str
     outcome: Outcome
     index: int
-    step: Found | None
+    step: MeasuredStep | None
     """None: it was skipped, it failed or nothing moved."""
-    memory: Found | None
+    memory: MeasuredStep | None
     """Same copy without the initiator's disk."""
-    twin: Found | None
+    twin: MeasuredStep | None
     """Cached copy of an uncached one: without the sender's disk."""
     engine: str = OWN
     """OWN, SYSTEM, SMBCLIENT, or the step's own word."""
-    beside: Found | None = None
+    beside: MeasuredStep | None = None
     """This tool's fastest copy of the same source over SMB, for the operating system's copy."""
     setting: Setting = Setting()
 
@@ -159,7 +159,7 @@ def with_agent(report: Report, side: str = "server") -> str:
     return f"--agent 'ssh://{host}'" if host.startswith("[") else f"--agent ssh://{host}"
 
 
-def fastest(candidates: Iterable[Found]) -> Found | None:
+def fastest(candidates: Iterable[MeasuredStep]) -> MeasuredStep | None:
     """Returns the step with the highest rate; None: there is none."""
     return max(candidates, key=lambda each: each.rate.median, default=None)
 
@@ -173,11 +173,11 @@ def sender(verb: str, initiator: str) -> str:
     return initiator if verb == "push" else other(initiator)
 
 
-def measured(report: Report, stage: str) -> Iterator[Found]:
+def measured(report: Report, stage: str) -> Iterator[MeasuredStep]:
     """Yields the measured steps of a stage that concern the copies' path, in order."""
     for step in _measured_steps(report):
         # A peer of --tcp-peer may run on another host than TARGET.
-        is_of_stage = step is not None and step.step.stage == stage and undisturbed(step.step)
+        is_of_stage = step is not None and step.plan.stage == stage and undisturbed(step.plan)
         if step is not None and is_of_stage and step.details.peer_is_target is not False:
             yield step
 
@@ -188,56 +188,56 @@ def undisturbed(step: Step) -> bool:
     return step.stage != "tcp" or not (setting.get("both_ways") or setting.get("bytes_per_second"))
 
 
-def found_at(report: Report, index: int) -> Found | None:
+def found_at(report: Report, index: int) -> MeasuredStep | None:
     """Returns the step at an index of the report; None: not measured, or nothing moved."""
     return _measured_steps(report)[index]
 
 
-def _measured_steps(report: Report) -> tuple[Found | None, ...]:
+def _measured_steps(report: Report) -> tuple[MeasuredStep | None, ...]:
     """Returns each of its steps, cached: a report does not change, and every rule needs them."""
     cache: dict[str, Any] = vars(report)
     if "_measured_steps" not in cache:
         cache["_measured_steps"] = tuple(
             _measured_step(i, *entry) for i, entry in enumerate(report.entries)
         )
-    return cast("tuple[Found | None, ...]", cache["_measured_steps"])
+    return cast("tuple[MeasuredStep | None, ...]", cache["_measured_steps"])
 
 
-def _measured_step(index: int, step: Step, outcome: Outcome) -> Found | None:
+def _measured_step(index: int, step: Step, outcome: Outcome) -> MeasuredStep | None:
     if not isinstance(outcome, Measured):
         return None
     try:
         rate = rates(outcome)
     except (ValueError, IndexError):
         return None
-    return Found(index, step, outcome, rate) if rate.low > 0 else None
+    return MeasuredStep(index, step, outcome, rate) if rate.low > 0 else None
 
 
-def _intact(report: Report, index: int | None) -> Found | None:
+def _intact(report: Report, index: int | None) -> MeasuredStep | None:
     """Returns a step for comparison; None as well if its bytes were altered."""
     step = None if index is None else _measured_steps(report)[index]
     return step if step is not None and step.intact else None
 
 
-def far_off(step: Found) -> tuple[float, ...]:
+def far_off(step: MeasuredStep) -> tuple[float, ...]:
     """Returns the rates of the runs that its spread leaves out, bytes per second."""
     runs = (run_rate(run) for run in step.outcome.runs)
     return tuple(rate for rate in runs if not step.rate.low <= rate <= step.rate.high)
 
 
-def alike_sources(first: Found, second: Found) -> bool:
+def alike_sources(first: MeasuredStep, second: MeasuredStep) -> bool:
     """Whether both copies' sources have the same proof of their place in or out of the cache."""
     return first.details.cache.proven == second.details.cache.proven
 
 
-def from_ram(step: Found) -> bool:
+def from_ram(step: MeasuredStep) -> bool:
     """Whether a cached copy's source may have come from RAM: nothing shows the contrary."""
     cache = step.details.cache
     cached = cache.cached_ratio_before
     return not (cache.proven is False and cached is not None and cached < KEPT_RATIO)
 
 
-def security(step: Found) -> str | None:
+def security(step: MeasuredStep) -> str | None:
     """Returns a session's actual security: plain, signed or encrypted; None: not reported."""
     details = step.outcome.details
     if "signing" not in details or "encryption" not in details:
@@ -271,7 +271,7 @@ def copies(report: Report) -> tuple[Copy, ...]:
     return tuple(sorted(entries, key=lambda copy: -age(copy.dialect)))
 
 
-def made_copies(report: Report) -> dict[tuple[str, str, str, float], Found]:
+def made_copies(report: Report) -> dict[tuple[str, str, str, float], MeasuredStep]:
     """Returns the step behind each copy, by its name, dialect, initiator and rate."""
     return {
         (each.name, each.dialect, each.initiator, each.step.rate.median): each.step
@@ -280,13 +280,13 @@ def made_copies(report: Report) -> dict[tuple[str, str, str, float], Found]:
     }
 
 
-def _twin(report: Report, folders: Mapping[Key, int], key: Key) -> Found | None:
+def _twin(report: Report, folders: Mapping[Key, int], key: Key) -> MeasuredStep | None:
     name = key[0].replace(".uncached", ".cached")
     step = None if name == key[0] else _intact(report, folders.get((name, *key[1:])))
     return step if step is not None and from_ram(step) else None
 
 
-def _beside(report: Report, folders: Mapping[Key, int], key: Key) -> Found | None:
+def _beside(report: Report, folders: Mapping[Key, int], key: Key) -> MeasuredStep | None:
     if key[1] != NATIVE:
         return None
     same = (key[0], key[2], OWN)

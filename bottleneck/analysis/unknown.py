@@ -15,7 +15,7 @@ from bottleneck.analysis.facts.record import ALONE, BUSY, UNKNOWN, CopyFacts
 from bottleneck.analysis.finding import Part, Verdict
 from bottleneck.analysis.rules import running
 from bottleneck.analysis.sentences import name, part_name, runs
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Copy, MeasuredStep
 from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text, rate_text, seconds_text, size_text
 from probes.core.records import Failed, Run, Sample, Skipped
@@ -65,7 +65,7 @@ def missing(status: str) -> Verdict:
     return Verdict("unknown", None, "not-measured", 0.0, None, sentence)
 
 
-def altered(copy: Copy, step: Found) -> Verdict | None:
+def altered(copy: Copy, step: MeasuredStep) -> Verdict | None:
     """Returns the verdict of a copy whose bytes were altered; None: they were not."""
     if step.intact:
         return None
@@ -75,7 +75,7 @@ def altered(copy: Copy, step: Found) -> Verdict | None:
     )
 
 
-def impossible(report: Report, copy: Copy, step: Found) -> Verdict | None:
+def impossible(report: Report, copy: Copy, step: MeasuredStep) -> Verdict | None:
     """Returns the verdict of a copy faster than its interfaces, or TCP; None: it was not."""
     why = hardware_limits.impossible(report, step)
     if why is None:
@@ -84,7 +84,7 @@ def impossible(report: Report, copy: Copy, step: Found) -> Verdict | None:
     return _inconclusive(f"{runs(copy, step.rate.median)}. {why}{'' if copy.native else wrong}")
 
 
-def unstable(copy: Copy, step: Found) -> Verdict | None:
+def unstable(copy: Copy, step: MeasuredStep) -> Verdict | None:
     """Returns the verdict of a copy whose runs lie too far apart; None: they do not."""
     rate = step.rate
     if not scattered(rate):
@@ -95,13 +95,13 @@ def unstable(copy: Copy, step: Found) -> Verdict | None:
     )
 
 
-def copy_alone(copy: Copy, step: Found) -> Verdict:
+def copy_alone(copy: Copy, step: MeasuredStep) -> Verdict:
     """Returns the verdict of a copy beside which nothing was measured."""
     words = "Only the copy was measured: `bottleneck diagnose` finds what limits it."
     return _inconclusive(f"{runs(copy, step.rate.median)}. {words}")
 
 
-def inconclusive(copy: Copy, step: Found, decision: Decision) -> Verdict:
+def inconclusive(copy: Copy, step: MeasuredStep, decision: Decision) -> Verdict:
     """Returns the verdict of a copy that may be limited by several components."""
     rate = step.rate.median
     if copy.running:
@@ -157,7 +157,7 @@ def _lacks(copy: CopyFacts, part: Part) -> str:
     return ""
 
 
-def through_fuse(step: Found) -> str:
+def through_fuse(step: MeasuredStep) -> str:
     """Returns a sentence about the FUSE program of the mount; empty: it is the kernel's."""
     kind, _, program = step.details.mount.filesystem.partition(".")
     text = (
@@ -166,7 +166,7 @@ def through_fuse(step: Found) -> str:
     return f"{text}this program, which uses the client's CPU." if program and kind == "fuse" else ""
 
 
-def flushed_late(copy: Copy, step: Found) -> str:
+def flushed_late(copy: Copy, step: MeasuredStep) -> str:
     """Returns a sentence about the flush if it took long; empty: it did not."""
     flush, acknowledged = step.details.flush_seconds, step.details.acknowledged_bytes_per_second
     elapsed = step.outcome.initiator.wall_seconds

@@ -35,7 +35,7 @@ def agent(folder: Folders = None, device: Devices = None) -> int:
     On stdin and stdout, until stdin closes or falls silent; also as a forced command of ssh.
     """
     from bottleneck.agents import server as served
-    from bottleneck.agents.checks import allowed_paths
+    from bottleneck.agents.request_checks import allowed_paths
     from probes.core.stage import Refused
 
     mode = 0 if sys.stdin is None else os.fstat(0).st_mode

@@ -27,7 +27,7 @@ from bottleneck.cli.explain import compare, explain
 from bottleneck.cli.fleet import fleet
 from bottleneck.cli.options import grouped
 from bottleneck.cli.watch import watch
-from bottleneck.target.target import SUCCESSORS
+from bottleneck.login.target import SUCCESSORS
 from probes import STAGES
 from probes.core.stage import Refused, module_of
 

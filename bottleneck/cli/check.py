@@ -74,7 +74,7 @@ def check(
     Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN (all else, wrong usage included).
     """
     with interrupts.defer():
-        from bottleneck.cli import check_runs, command_line, documents, loading, running
+        from bottleneck.cli import check_runs, command_line, documents, loading, measuring
         from probes.core.stage import Refused
 
     check_runs.check_file(format, output)
@@ -88,9 +88,9 @@ def check(
         loaded = destination.showable(loading.newest(expected.report))
         return check_runs.give(loaded, terms.shown_by(destination), format, output, destination)
     plan = check_runs.plan(time, repeat, terms)
-    setup = running.choose(target or "", plan.each_seconds, ends, copies, others)
-    access = running.log_in_as(login, setup.target)
-    running.ask_first(replace(setup, budget_seconds=plan.total_seconds), yes)
+    setup = measuring.choose(target or "", plan.each_seconds, ends, copies, others)
+    access = measuring.log_in_as(login, setup.target)
+    measuring.ask_first(replace(setup, budget_seconds=plan.total_seconds), yes)
     with interrupts.defer():
         terms = terms.shown_by(destination)
         report = check_runs.measure_all(setup, access, destination, plan, terms)

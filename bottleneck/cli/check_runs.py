@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import ParamSpec, TypeVar
 
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.cli import command_line, documents, exits, loading, running
+from bottleneck.cli import command_line, documents, exits, loading, measuring
 from bottleneck.cli.documents import Output
 from bottleneck.cli.options import Expected, Time
 from bottleneck.gate import expectation, judged
@@ -106,7 +106,7 @@ def plan(times: Time, repeat: int, terms: Terms) -> Plan:
         raise Refused("usage", f"--repeat: must be from 1 to {MOST_REPEATED}")
     usual = ENOUGH_RUNS if terms.baselines else 1
     default = EACH_SECONDS * max(repeat, usual)
-    total = running.budget_seconds(times, default)
+    total = measuring.budget_seconds(times, default)
     most_runs = max(repeat, ENOUGH_RUNS if terms.has_expectations else 1)
     # Who asks for a thorough run wants one, not several shorter ones.
     each = total if times.thorough else min(total, max(EACH_SECONDS, total / most_runs))
@@ -127,7 +127,7 @@ def measure_all(
     reports: list[Report] = []
     while True:
         start = time.monotonic()
-        report, _, code = running.measure(setup, access, quietly)
+        report, _, code = measuring.measure(setup, access, quietly)
         if code not in GOOD_CODES:
             reports += [] if reports and code != exits.INTERRUPTED else [report]
             break

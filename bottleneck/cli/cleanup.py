@@ -15,7 +15,7 @@ from bottleneck.cli import exits, interrupts, options
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bottleneck.doctor.leftovers import Cleaned, Found
+    from bottleneck.doctor.leftovers import FoundLeftover, RemovalResult
 
 LONGEST = 600
 _PLACES = {"client": "here", "server": "server", "share": "share"}
@@ -60,10 +60,10 @@ def cleanup(target: Target = None, *, login: options.Login, ends: Ends, removal:
         import os
 
         from bottleneck.agents.bootstrap import command_for
-        from bottleneck.cli import documents, running
+        from bottleneck.cli import documents, measuring
         from bottleneck.doctor.leftovers import REMOVED, Cleanup
         from bottleneck.documents import terminal
-        from bottleneck.target import target as targets
+        from bottleneck.login import target as targets
         from probes.core.records import Access
         from probes.core.stage import Refused
 
@@ -77,9 +77,9 @@ def cleanup(target: Target = None, *, login: options.Login, ends: Ends, removal:
         place = None
     if ends.agent != "none":
         command_for(ends.agent)
-    access = Access() if place is None else running.log_in_as(login, place)
+    access = Access() if place is None else measuring.log_in_as(login, place)
     arguments = (tuple(folders), older_than, place, access, ends.agent, ends.server_folder)
-    cleaned: list[Cleaned] = []
+    cleaned: list[RemovalResult] = []
     with Cleanup(*arguments) as places:
         leftovers = places.look()
         done = documents.show(lambda: _print_leftovers(leftovers, terminal.console()))
@@ -87,7 +87,7 @@ def cleanup(target: Target = None, *, login: options.Login, ends: Ends, removal:
         if ours and not removal.dry_run:
             if not removal.yes:
                 things = "this" if len(ours) == 1 else f"these {len(ours)}"
-                running.ask(f"Remove {things}?", "removing files", "removed")
+                measuring.ask(f"Remove {things}?", "removing files", "removed")
             cleaned = places.remove(ours)
     done = documents.show(lambda: print_cleaned(cleaned, terminal.console())) and done
     if places.trouble is not None:
@@ -97,7 +97,7 @@ def cleanup(target: Target = None, *, login: options.Login, ends: Ends, removal:
     return exits.DONE if done and not stays else exits.INCOMPLETE
 
 
-def _print_leftovers(leftovers: Sequence[Found], console: Console) -> None:
+def _print_leftovers(leftovers: Sequence[FoundLeftover], console: Console) -> None:
     """Writes what could be removed, and what only looks like it and why it stays."""
     from bottleneck.text.units import size_text
 
@@ -117,13 +117,13 @@ def _print_leftovers(leftovers: Sequence[Found], console: Console) -> None:
             _line(console, "ours", each, text)
 
 
-def print_cleaned(cleaned: Sequence[Cleaned], console: Console) -> None:
+def print_cleaned(cleaned: Sequence[RemovalResult], console: Console) -> None:
     """Writes what is gone, what is still there and why, and of what neither is known."""
     for each in cleaned:
         _line(console, each.word, each.item, each.why)
 
 
-def _line(console: Console, word: str, entry: Found, details: str) -> None:
+def _line(console: Console, word: str, entry: FoundLeftover, details: str) -> None:
     from rich.text import Text
 
     from bottleneck.text.safe import safe

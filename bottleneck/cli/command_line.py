@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from bottleneck.cli import exits
 from bottleneck.documents.formats import KINDS
-from bottleneck.target import target
+from bottleneck.login import target
 from probes.core.stage import Refused
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import Any
 
 from bottleneck.cli.command_line import CommandLine, Option, commands_of, options_of
 from bottleneck.documents.formats import KINDS
-from bottleneck.target.target import SUCCESSORS
+from bottleneck.login.target import SUCCESSORS
 from probes.core import bounded
 from probes.core.stage import Refused
 from probes.system.platform import os

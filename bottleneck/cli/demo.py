@@ -37,7 +37,7 @@ class DemoTime(options.Time):
 
 
 @dataclass(frozen=True)
-class Planted:
+class PlantedLimit:
     """Limit that the diagnosis is to find."""
 
     plant: str | None = options.value(
@@ -51,7 +51,7 @@ SMB1_TOO = ["server min protocol = NT1"]
 
 
 def demo(
-    planted: Planted,
+    planted: PlantedLimit,
     copies: options.Copies,
     limit: DemoTime,
     outputs: options.Documents,
@@ -64,15 +64,15 @@ def demo(
     with interrupts.defer():
         import secrets
 
-        from bottleneck.cli import documents, running
+        from bottleneck.cli import documents, measuring
         from bottleneck.run.demo import hosts
         from probes.core.records import Access
-        from probes.files import nameless
+        from probes.files import unnamed_file
         from probes.programs.samba import private_samba, vanishing_folder
 
     begun = time.monotonic()
     output = replace(documents.output(documents.with_report(outputs), screen), keeps=True)
-    seconds = running.budget_seconds(limit, DEFAULT_SECONDS)
+    seconds = measuring.budget_seconds(limit, DEFAULT_SECONDS)
     plant = _allowed(planted.plant)
     password = secrets.token_urlsafe(16)
     copies = copies if plant is None else replace(copies, size=copies.size or plant.size)
@@ -81,15 +81,15 @@ def demo(
     def measure(target: str, agent: str, user: str, client_folder: Path, shared: Path) -> int:
         ends = options.Ends(agent, client_folder, str(shared))
         # Removing the hosts takes about as long as making them, within the demo's time.
-        rest = max(running.LEAST_BUDGET_SECONDS, seconds - 2 * (time.monotonic() - begun))
-        setup = replace(running.choose(target, rest, ends, copies), outlived=False)
+        rest = max(measuring.LEAST_BUDGET_SECONDS, seconds - 2 * (time.monotonic() - begun))
+        setup = replace(measuring.choose(target, rest, ends, copies), outlived=False)
         judge = None if plant is None else _comparison(plant, last)
         # On loopback both ends share the cores: that no limit stands out is no failure there.
-        return running.run(setup, Access(user, password), output, plant is None, judge)
+        return measuring.run(setup, Access(user, password), output, plant is None, judge)
 
     # Not in /tmp: where that is memory there would be no disk to measure.
     name = f"bottleneck-demo-{os.getpid()}-"
-    with last, vanishing_folder(name, nameless.on_disk()) as (scratch, _):
+    with last, vanishing_folder(name, unnamed_file.on_disk()) as (scratch, _):
         shared, client_folder = scratch / "server", scratch / "client"
         for each in (shared, client_folder):
             each.mkdir()

@@ -41,13 +41,13 @@ def diagnose(
     The password comes from --auth-file, BOTTLENECK_PASSWORD or a prompt.
     """
     with interrupts.defer():
-        from bottleneck.cli import documents, knobs, loading, running
+        from bottleneck.cli import documents, knobs, loading, measuring
         from probes.core.stage import Refused
 
     output = documents.output(documents.with_report(outputs), screen)
     output = replace(output, keeps=output.on_stdout != "json")
-    seconds = running.budget_seconds(time)
-    setup = running.choose(target, seconds, ends, copies, others, disk)
+    seconds = measuring.budget_seconds(time)
+    setup = measuring.choose(target, seconds, ends, copies, others, disk)
     if requests.words and setup.target.path:
         raise Refused("usage", "--request-size and --depth: TARGET must be //host/share")
     setup = replace(
@@ -55,9 +55,9 @@ def diagnose(
         target_rate_bytes_per_second=loading.target_rate(goal.target_rate),
         copy_settings=knobs.settings("smb-copy", requests.words),
     )
-    access = running.log_in_as(login, setup.target)
-    running.ask_first(setup, yes)
-    return running.run(setup, access, output)
+    access = measuring.log_in_as(login, setup.target)
+    measuring.ask_first(setup, yes)
+    return measuring.run(setup, access, output)
 
 
 Stage = Annotated[
@@ -99,7 +99,7 @@ def probe(
     Stages between the hosts need TARGET and --agent; stages over SMB need TARGET.
     """
     with interrupts.defer():
-        from bottleneck.cli import documents, knobs, running
+        from bottleneck.cli import documents, knobs, measuring
         from probes.core.records import Access
         from probes.core.stage import Refused, module_of
 
@@ -108,22 +108,22 @@ def probe(
     if stage not in STAGES:
         raise Refused("usage", f"probe {stage!r}: must be one of {', '.join(STAGES)}")
     if target is None and stage == "tcp" and others.tcp_peer is not None:
-        target = f"//{running.host_text(others.tcp_peer)}/-"
+        target = f"//{measuring.host_text(others.tcp_peer)}/-"
     description, agent = module_of(stage).STAGE, ends.agent != "none"
     over_smb, at_server = "share" in description.needs, stage == "disk" and agent
     _check_options(stage, others, disk, copies, one)
     settings, runs = _settings(stage, choices), repeats.runs or 0
     address = target or "//localhost/-"
-    seconds = running.budget_seconds(time, knobs.budget_seconds(settings, runs))
-    setup = running.choose(
+    seconds = measuring.budget_seconds(time, knobs.budget_seconds(settings, runs))
+    setup = measuring.choose(
         address, seconds, ends, copies, others, disk, stages=(stage,), without_target=target is None
     )
     setup = replace(setup, settings=settings, runs=runs, copy=one.copy or "")
     _check_target(description, target, setup, agent)
-    access = running.log_in_as(login, setup.target) if over_smb or at_server else Access()
+    access = measuring.log_in_as(login, setup.target) if over_smb or at_server else Access()
     if description.writes and not (stage == "disk" and (setup.file or setup.device)):
-        running.ask_first(setup, yes)
-    return running.run(setup, access, output, only_steps=True)
+        measuring.ask_first(setup, yes)
+    return measuring.run(setup, access, output, only_steps=True)
 
 
 def _settings(stage: str, choices: options.Knobs) -> dict[str, Any]:

@@ -41,10 +41,10 @@ def doctor(
         import os
 
         from bottleneck.agents.bootstrap import command_for
-        from bottleneck.cli import documents, running
+        from bottleneck.cli import documents, measuring
         from bottleneck.doctor.checks import judged
         from bottleneck.doctor.look import Request, look
-        from bottleneck.target import target as targets
+        from bottleneck.login import target as targets
 
     place = None if target is None else targets.parse(target, os.path.isdir)
     if place is not None and place.path:
@@ -53,7 +53,7 @@ def doctor(
         command_for(ends.agent)
     access = None
     if place is not None and (login.user or login.auth_file or login.allow_guest or place.username):
-        access = running.log_in_as(login, place)
+        access = measuring.log_in_as(login, place)
     request = Request(str(ends.folder.absolute()), place, access, ends.agent, ends.server_folder)
     checks = judged(look(request))
 

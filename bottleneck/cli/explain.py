@@ -72,9 +72,9 @@ def explain(
     output = documents.output(documents.in_format(format, outputs), screen)
     side = None if figures.from_ is None else checked("--from", figures.from_, SIDES)
     rates = (figures.tcp, figures.disk_read, figures.disk_write)
-    typed = loading.Typed(tuple(figures.copy or ()), figures.link, figures.rtt, side, *rates)
+    typed = loading.TypedFigures(tuple(figures.copy or ()), figures.link, figures.rtt, side, *rates)
     names = list(files or ())
-    if not names and typed == loading.Typed():
+    if not names and typed == loading.TypedFigures():
         last = last_report.path()
         if last is None or not last.exists():
             remedy = "run `bottleneck diagnose`, or give a report file"

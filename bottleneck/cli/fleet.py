@@ -139,20 +139,20 @@ def _measure(
     quiet: bool,
 ) -> tuple[Any, str]:
     """Returns the reports of a run, and how it ended."""
-    from bottleneck.cli import running
+    from bottleneck.cli import measuring
     from bottleneck.fleet import run
     from bottleneck.fleet.collected import server_of
-    from bottleneck.target import target
+    from bottleneck.login import target
 
     assert inventory is not None
     shares = {server_of(each): each for each in hosts.share or ()}
     with run.prepared(tests.keep, tests.resume) as (reports, log):
-        access = running.log_in_as(login, target.parse(next(iter(shares.values()))))
+        access = measuring.log_in_as(login, target.parse(next(iter(shares.values()))))
         if not yes:
             counts = f"{len(fleet.clients)} clients and {len(fleet.servers)} shares"
             counts += fleet_together.load_text(fleet, tests)
             text = f"This writes and removes test files on {counts}. Continue?"
-            running.ask(text, "writing test files", "written")
+            measuring.ask(text, "writing test files", "written")
         parts = (fleet, shares, inventory, tests.keep, log, access, tests.budget, tests.all, usual)
         say = _progress_writer(quiet)
         try:
@@ -232,10 +232,10 @@ def _print_plan(fleet: Fleet | None, tests: Tests, output: Output) -> int:
 
 def _hidden_plan(fleet: Fleet, rounds: list[Round]) -> tuple[Fleet, list[Round]]:
     """Returns the timetable with tokens for all names."""
-    from bottleneck.fleet.collected import Collected
+    from bottleneck.fleet.collected import FleetRates
     from bottleneck.fleet.records import Pair
 
-    redacted = hide_names(Collected(), fleet)
+    redacted = hide_names(FleetRates(), fleet)
     clients = dict(zip(fleet.clients, redacted.clients, strict=True))
     servers = dict(zip(fleet.servers, redacted.servers, strict=True))
     return redacted, [

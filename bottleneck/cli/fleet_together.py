@@ -10,7 +10,7 @@ from bottleneck.cli import completion, options
 from probes.core.stage import Refused
 
 if TYPE_CHECKING:
-    from bottleneck.fleet.collected import Collected
+    from bottleneck.fleet.collected import FleetRates
     from bottleneck.fleet.records import Fleet
     from bottleneck.fleet.result import Result
 
@@ -107,7 +107,9 @@ def plan_load(fleet: Fleet, tests: Tests, figures: dict[str, Any]) -> tuple[str,
     return plan_lines(len(fleet.clients), copy, seconds, tests.budget + seconds, limit)
 
 
-def add_together(result: Result, fleet: Fleet | None, collected: Collected, tests: Tests) -> Result:
+def add_together(
+    result: Result, fleet: Fleet | None, collected: FleetRates, tests: Tests
+) -> Result:
     """Returns the result with what the clients got at once, by the reports that were kept of it."""
     from bottleneck.fleet import together
     from bottleneck.fleet.records import Together

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bottleneck.text import units
 from probes import STAGES
-from probes.core.meaning import MANY, keys
+from probes.core.field_types import MANY, keys
 from probes.core.stage import USUAL_BUDGET_SECONDS, Refused, module_of
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ _PATTERN = frozenset("*?[")
 
 
 @dataclass(frozen=True)
-class Typed:
+class TypedFigures:
     """Figures of a case that the user gives beside its files."""
 
     copies: tuple[str, ...] = ()
@@ -50,10 +50,10 @@ def load(file: Path) -> Report:
 
     Errors: Refused, "usage": it cannot be read, or it is none of them.
     """
-    return load_case((str(file),), Typed())
+    return load_case((str(file),), TypedFigures())
 
 
-def load_case(names: Sequence[str], typed: Typed) -> Report:
+def load_case(names: Sequence[str], typed: TypedFigures) -> Report:
     """Returns the report of one case: of a file as it is, of several and of words all together.
 
     Errors: Refused, "usage", one line: what cannot be read, or what is asked for.
@@ -73,7 +73,7 @@ def load_case(names: Sequence[str], typed: Typed) -> Report:
         except OSError as error:
             raise Refused("usage", f"{path}: {error.strerror}{_in_figures(name)}") from None
         if isinstance(part, Report):
-            if len(names) == 1 and typed == Typed():
+            if len(names) == 1 and typed == TypedFigures():
                 return part
             raise Refused("usage", f"{path} is a report: explain it alone, without other figures")
         parts.append(part)
@@ -98,7 +98,7 @@ def _split_side(name: str, side: str | None) -> tuple[str | None, Path]:
     return (prefix, Path(rest)) if prefix in SIDES and rest else (side, Path(name))
 
 
-def _in_words(typed: Typed, date: str) -> Observations:
+def _in_words(typed: TypedFigures, date: str) -> Observations:
     """Returns what options tell. Errors: ReportError, UnitError."""
     copies = tuple(map(case.copy_of, typed.copies))
     trip = None if typed.rtt is None else units.parse_seconds(typed.rtt)

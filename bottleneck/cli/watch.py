@@ -54,7 +54,7 @@ def watch(
     """
     with interrupts.defer():
         from bottleneck.agents.bootstrap import command_for
-        from bottleneck.cli import documents, running
+        from bottleneck.cli import documents, measuring
         from bottleneck.run.log import Event
         from bottleneck.run.watch import Options, Watch
         from probes.core.stage import Refused
@@ -73,7 +73,7 @@ def watch(
     setup = Options(pid, host, agent, seconds)
     began = time.monotonic()
     with interrupts.defer():
-        with running.telling(output) as tell_event:
+        with measuring.telling(output) as tell_event:
 
             def tell(label: str) -> None:
                 tell_event(Event(label, time.monotonic() - began, seconds + 3.0))
@@ -83,7 +83,7 @@ def watch(
         # Held until it is written: a late interrupt would lose what was seen.
         if sentence:
             exits.complain(sentence)
-        final, diagnosis, broken = running.interpret(session.report(), output, bool(sentence))
+        final, diagnosis, broken = measuring.interpret(session.report(), output, bool(sentence))
         done = documents.write_all(final, diagnosis, output)
     if session.interrupted:
         return exits.INTERRUPTED

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from bottleneck.doctor.look import CLIENT, COSTS, MISSING, OK, SERVER, SHARE, Check, Findings
-from bottleneck.target.target import spelling_hint
+from bottleneck.login.target import spelling_hint
 from bottleneck.text.units import rate_text, size_text
 from probes import STAGES
 from probes.core.stage import described

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from bottleneck.agents import hosts, protocol
 from bottleneck.agents.hosts import AgentLost, Host, StageError
-from bottleneck.target.target import Target
+from bottleneck.login.target import Target
 from probes.core.records import Access
 from probes.core.stage import Refused, Unavailable
 from probes.files.leftovers import THERE, Leftover, OnShare
@@ -29,7 +29,7 @@ REMOVED, LEFT, UNKNOWN = "removed", "left", "unknown"
 UNANSWERED = "unknown whether it was removed"
 
 
-class Found(NamedTuple):
+class FoundLeftover(NamedTuple):
     """A leftover and its place."""
 
     where: str
@@ -39,12 +39,12 @@ class Found(NamedTuple):
     """Path for a person, or //host/share/folder."""
 
 
-class Cleaned(NamedTuple):
+class RemovalResult(NamedTuple):
     """Result of a removal."""
 
     word: str
     """REMOVED, LEFT; UNKNOWN: no answer."""
-    item: Found
+    item: FoundLeftover
     why: str = ""
 
 
@@ -76,10 +76,10 @@ class Cleanup:
     def __exit__(self, *error: Any) -> None:
         self.stack.close()
 
-    def look(self) -> list[Found]:
+    def look(self) -> list[FoundLeftover]:
         """Returns all folders and files named like a leftover. Raises StageError, AgentLost."""
         at_server = () if self.server_folder is None else (self.server_folder,)
-        items: list[Found] = []
+        items: list[FoundLeftover] = []
         for side, host in self.reached.items():
             folders = self.folders if side == "client" else at_server
             arguments = {"folders": list(folders), "older_seconds": self.older_seconds}
@@ -87,7 +87,7 @@ class Cleanup:
             if not isinstance(reply, list):
                 raise StageError(f"{side}: invalid data from the agent")
             listed = [protocol.from_plain(Leftover, each) for each in reply]
-            items += [Found(side, each, each.path) for each in listed]
+            items += [FoundLeftover(side, each, each.path) for each in listed]
         if self.target is not None:
             try:
                 on_share = self._on_share(self.target)[0]
@@ -98,7 +98,7 @@ class Cleanup:
                 items = [e for e in items if not _is_on(self.target, names, e.leftover)] + on_share
         return items
 
-    def remove(self, items: list[Found]) -> list[Cleaned]:
+    def remove(self, items: list[FoundLeftover]) -> list[RemovalResult]:
         """Checks each again and removes it; returns the result of each."""
         results = [self._removed(each) for each in items if each.where != "share"]
         on_share = [each for each in items if each.where == "share"]
@@ -114,7 +114,7 @@ class Cleanup:
         # A leftover that is neither there nor removed by us was removed by somebody else.
         return [*results, *(_cleaned(each, why.get(each.name, "")) for each in on_share)]
 
-    def _removed(self, item: Found) -> Cleaned:
+    def _removed(self, item: FoundLeftover) -> RemovalResult:
         arguments = {"path": item.leftover.path, "older_seconds": self.older_seconds}
         try:
             host = self.reached[item.where]
@@ -122,7 +122,7 @@ class Cleanup:
         except LOST as error:
             return _unanswered(item, error)
 
-    def _on_share(self, target: Target, *remove: str) -> tuple[list[Found], list[str]]:
+    def _on_share(self, target: Target, *remove: str) -> tuple[list[FoundLeftover], list[str]]:
         """Returns the remaining leftovers, and the removed paths."""
         peer = target.endpoint(self.access)
         setting = OnShare(self.older_seconds, remove)
@@ -130,7 +130,9 @@ class Cleanup:
         with client.hold("leftovers", setting, peer, SHARE_SECONDS, SHARE_SECONDS) as met:
             remaining = [protocol.from_plain(Leftover, each) for each in met.facts["found"]]
             removed = [str(each) for each in met.facts["removed"]]
-        return [Found("share", each, f"{target.name}/{each.path}") for each in remaining], removed
+        return [
+            FoundLeftover("share", each, f"{target.name}/{each.path}") for each in remaining
+        ], removed
 
 
 def _is_on(target: Target, names: set[str], leftover: Leftover) -> bool:
@@ -142,9 +144,9 @@ def _is_on(target: Target, names: set[str], leftover: Leftover) -> bool:
     return bool(place) and re.split(r"[/\\]", leftover.path)[-1] in names
 
 
-def _cleaned(item: Found, why_left: str) -> Cleaned:
-    return Cleaned(LEFT if why_left else REMOVED, item, why_left)
+def _cleaned(item: FoundLeftover, why_left: str) -> RemovalResult:
+    return RemovalResult(LEFT if why_left else REMOVED, item, why_left)
 
 
-def _unanswered(item: Found, error: Exception) -> Cleaned:
-    return Cleaned(UNKNOWN, item, f"{UNANSWERED}: {error}")
+def _unanswered(item: FoundLeftover, error: Exception) -> RemovalResult:
+    return RemovalResult(UNKNOWN, item, f"{UNANSWERED}: {error}")

@@ -13,12 +13,12 @@ from typing import Any
 from bottleneck import __version__
 from bottleneck.agents import hosts, protocol
 from bottleneck.agents.hosts import AgentLost, Host, StageError
-from bottleneck.target.target import Target, no_mount
+from bottleneck.login.target import Target, no_mount
 from probes.core.records import Access, Details, Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.host.facts import Place, Readiness
-from probes.net import callers
-from probes.smb.offered import Setting as Visit
+from probes.net import peers
+from probes.smb.server_query import Setting as Visit
 from probes.stages import tcp
 from probes.system import rtnetlink
 
@@ -81,7 +81,7 @@ class Findings:
     mount_trouble: Trouble | None = None
     """Set if nothing is mounted there."""
     offered: Details | None = None
-    """probes.smb.offered.offered() of the file server."""
+    """probes.smb.server_query.offered() of the file server."""
     share_trouble: Trouble | None = None
     session: Details | None = None
     """Dialect, signing and encryption of the one login."""
@@ -166,7 +166,7 @@ def _address(host: str, port: int) -> tuple[str, Trouble | None]:
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
         return "", Trouble("unreachable", f"{host}: cannot resolve the name ({why.lower()})")
-    return callers.with_zone(addresses[0][4]), None
+    return peers.with_zone(addresses[0][4]), None
 
 
 def _trouble(error: Exception) -> Trouble:

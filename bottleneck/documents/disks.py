@@ -141,8 +141,8 @@ def zone_curves(report: Report) -> Iterator[document.ZoneCurve]:
 
 def _curve_title(zones: Zones, other: Zones | None) -> str:
     """Returns the side, disk and direction of a curve in one line; safe to print."""
-    setting = zones.step.step.setting
-    side = safe(steps.word(setting, "side") or zones.step.step.initiator, 16)
+    setting = zones.step.plan.setting
+    side = safe(steps.word(setting, "side") or zones.step.plan.initiator, 16)
     does = "write" if steps.word(setting, "verb") == "write" else "read"
     does = f"{does} and write" if other is not None else does
     device = f" {safe(zones.device, 32)}" if zones.device else ""
@@ -153,9 +153,9 @@ def _marks(report: Report, zones: Zones) -> Iterator[document.FileMark]:
     """Yields the files of a report on the disk of a curve, with the names that sentences use."""
     for test in steps.measured(report, "disk"):
         place, name = disk_zones.place_of(test), FILES.get(disk_zones.pattern(test))
-        side = steps.word(test.step.setting, "side")
+        side = steps.word(test.plan.setting, "side")
         spans = () if place is None else place.spans_on(zones.device)
-        if name is None or not spans or side != steps.word(zones.step.step.setting, "side"):
+        if name is None or not spans or side != steps.word(zones.step.plan.setting, "side"):
             continue
         # A cached read has the same file as the uncached one.
         if test.setting.cache == "uncached" and test.setting.verb == zones.step.setting.verb:

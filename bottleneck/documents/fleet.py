@@ -22,9 +22,9 @@ from bottleneck.documents.document import (
 from bottleneck.documents.fleet_together import LONGEST_NAME, name_of
 from bottleneck.documents.html import Group
 from bottleneck.fleet.culprit import SLOW
-from bottleneck.fleet.records import Culprit, Fleet, Found, Node, Pair
+from bottleneck.fleet.records import Culprit, Findings, Fleet, Node, Pair
 from bottleneck.fleet.result import Result
-from bottleneck.gate.judged import Judged, Judgement, State
+from bottleneck.gate.judged import Judgement, Ruling, State
 from bottleneck.text.safe import safe
 from bottleneck.text.units import percent_text, rate_text, seconds_text, size_text
 
@@ -78,7 +78,7 @@ def headline(result: Result) -> str:
     return f"No fault found: {pairs} is slower than {percent_text(SLOW)} of {usual}{gaps}"
 
 
-def _suspect(result: Result, finding: Found) -> Node | None:
+def _suspect(result: Result, finding: Findings) -> Node | None:
     """Returns the only node that all unexplained slow pairs pass, if they are several, and that
     a faster pair passes too."""
     passed = [set(result.fleet.nodes(each)) for each in finding.unexplained]
@@ -129,7 +129,7 @@ def sentences(result: Result) -> Iterator[str]:
             yield f"Slow pairs that no shared host explains: {pairs}."
 
 
-def _culprit_sentence(culprit: Culprit, finding: Found) -> str:
+def _culprit_sentence(culprit: Culprit, finding: Findings) -> str:
     usual = rate_text(finding.usual_bytes_per_second)
     name = name_of(culprit.node)
     text = (
@@ -219,7 +219,7 @@ def _cell(rate: float | None, slow: bool) -> str:
     return "-" if rate is None else f"{rate_text(rate)}{' *' if slow else '  '}"
 
 
-def _worst_first(fleet: Fleet, finding: Found) -> tuple[list[str], list[str]]:
+def _worst_first(fleet: Fleet, finding: Findings) -> tuple[list[str], list[str]]:
     count = Counter(node for pair in finding.slow for node in fleet.nodes(pair))
     ordered = sorted(fleet.hosts, key=lambda node: -count[node])
     return (
@@ -228,7 +228,7 @@ def _worst_first(fleet: Fleet, finding: Found) -> tuple[list[str], list[str]]:
     )
 
 
-def explained(finding: Found) -> dict[Pair, list[Node]]:
+def explained(finding: Findings) -> dict[Pair, list[Node]]:
     """Returns the nodes that are named for each slow pair."""
     slow: dict[Pair, list[Node]] = {}
     for each in finding.culprits:
@@ -248,7 +248,7 @@ def judgement(result: Result) -> Judgement:
 _STATES: tuple[State, ...] = ("ok", "unknown", "critical")
 
 
-def _cases(result: Result) -> Iterator[Judged]:
+def _cases(result: Result) -> Iterator[Ruling]:
     yield from fleet_together.cases(result.together)
     for finding in result.findings[:1]:
         nodes, slow = explained(finding), set(finding.slow)
@@ -260,12 +260,12 @@ def _cases(result: Result) -> Iterator[Judged]:
             text = rate_text(rate) + (f", limited by {cause}" if state == "critical" else "")
             metric = f"{pair.client}.{pair.server}"
             limit = f"{threshold:.0f}:" if pair in slow or rate >= threshold else ""
-            yield Judged(name, metric, state, text, rate, "bytes_per_second", "", limit)
+            yield Ruling(name, metric, state, text, rate, "bytes_per_second", "", limit)
     for pair, reason in sorted(result.missing.items()):
-        yield Judged(pair_text(pair), f"{pair.client}.{pair.server}", "unknown", reason)
+        yield Ruling(pair_text(pair), f"{pair.client}.{pair.server}", "unknown", reason)
     for each in result.unread:
         file, _, reason = each.partition(": ")
-        yield Judged(safe(file), "unread", "unknown", reason)
+        yield Ruling(safe(file), "unread", "unknown", reason)
 
 
 def ticket(result: Result) -> str:

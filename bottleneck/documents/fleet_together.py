@@ -9,7 +9,7 @@ from typing import Any
 from bottleneck.analysis.phrases import cap_text
 from bottleneck.documents.document import Block, Table, columns
 from bottleneck.fleet.records import Node, Suspect, Taken, Together
-from bottleneck.gate.judged import Judged, State
+from bottleneck.gate.judged import Ruling, State
 from bottleneck.text.safe import safe
 from bottleneck.text.units import link_text, rate_text, seconds_text, size_text
 
@@ -124,13 +124,13 @@ def blocks(test: Together | None) -> Iterator[Block]:
     yield table
 
 
-def cases(test: Together | None) -> Iterator[Judged]:
+def cases(test: Together | None) -> Iterator[Ruling]:
     """Yields a case for each client, critical where it is starved, for JUnit and Nagios."""
     for each in test.taken if test else ():
         state: State = "critical" if each.starved else "ok"
         rate = rate_text(each.bytes_per_second)
         pair = f"{safe(each.pair.client, LONGEST_NAME)} with {safe(each.pair.server, LONGEST_NAME)}"
-        yield Judged(
+        yield Ruling(
             f"{pair}: {test.copy if test else ''}, {len(test.taken) if test else 0} at once",
             f"{each.pair.client}.{each.pair.server}.together",
             state,

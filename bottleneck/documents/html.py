@@ -41,7 +41,7 @@ from bottleneck.documents.plots.charts import Plot
 from bottleneck.documents.plots.copies import over_time, stack
 from bottleneck.documents.plots.cores import cores
 from bottleneck.documents.plots.shapes import TEMPLATES, sheet
-from bottleneck.documents.plots.stages import latencies, sweeps
+from bottleneck.documents.plots.sweeps import latencies, sweeps
 from bottleneck.documents.plots.zones import zones
 from bottleneck.documents.ticket import command_words
 from bottleneck.report.report import Report

@@ -10,7 +10,7 @@ from typing import Any
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.gate.judged import LONGEST_TEXT, Judged, Judgement, share_of, value_text, verdict_of
+from bottleneck.gate.judged import LONGEST_TEXT, Judgement, Ruling, share_of, value_text, verdict_of
 from bottleneck.gate.judging import judge
 from bottleneck.report.report import Report, started_utc
 from bottleneck.text.safe import safe
@@ -39,7 +39,7 @@ def junit_text(judgement: Judgement) -> str:
         suite.add_property(name, value)
     place = re.sub(r"\W+", "_", share_of(judgement)).strip("_") or "check"
     # A judgement of nothing is a case too: an empty suite looks like a pass.
-    overall = Judged("check", "check", judgement.state, judgement.sentence)
+    overall = Ruling("check", "check", judgement.state, judgement.sentence)
     for judged in judgement.judged or (overall,):
         suite.append(_case(judgement, judged, f"bottleneck.{place}"))
     document: Any = JUnitXml("bottleneck")
@@ -63,7 +63,7 @@ def junit_text(judgement: Judgement) -> str:
     return written.getvalue().decode("utf-8").rstrip() + "\n"
 
 
-def _case(judgement: Judgement, judged: Judged, place: str) -> TestCase:
+def _case(judgement: Judgement, judged: Ruling, place: str) -> TestCase:
     case = TestCase(safe(judged.name, LONGEST_TEXT), place)
     message = safe(judged.message, LONGEST_TEXT)
     match judged.state:
@@ -82,7 +82,7 @@ def _case(judgement: Judgement, judged: Judged, place: str) -> TestCase:
     return case
 
 
-def _failure_lines(judgement: Judgement, judged: Judged) -> Iterator[str]:
+def _failure_lines(judgement: Judgement, judged: Ruling) -> Iterator[str]:
     """Yields the details of a case: the figure, the expectation, and the component behind it."""
     yield safe(judged.message, LONGEST_TEXT)
     yield f"expected: {safe(judged.name, LONGEST_TEXT)}"

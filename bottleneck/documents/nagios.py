@@ -11,7 +11,7 @@ from nagiosplugin import Performance, Range
 
 from bottleneck.analysis.phrases import time_text
 from bottleneck.gate.expectation import age_text
-from bottleneck.gate.judged import LONGEST_TEXT, Judged, Judgement, share_of, worst_first
+from bottleneck.gate.judged import LONGEST_TEXT, Judgement, Ruling, share_of, worst_first
 from bottleneck.text.safe import safe
 
 LONGEST_STATUS = 100
@@ -76,7 +76,7 @@ def label(metric: str) -> str:
 
 def _figures(judgement: Judgement) -> Iterator[str]:
     """Yields each metric once, with the thresholds of all its expectations."""
-    merged: dict[str, Judged] = {}
+    merged: dict[str, Ruling] = {}
     warnings: dict[str, str] = {}
     criticals: dict[str, str] = {}
     for each in judgement.judged:

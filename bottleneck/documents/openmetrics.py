@@ -19,7 +19,7 @@ from prometheus_client.openmetrics.exposition import generate_latest
 
 from bottleneck.analysis.finding import CopyDiagnosis
 from bottleneck.analysis.phrases import stage_text
-from bottleneck.gate.judged import EXIT_CODES, LONGEST_TEXT, Judged, Judgement, share_of
+from bottleneck.gate.judged import EXIT_CODES, LONGEST_TEXT, Judgement, Ruling, share_of
 from bottleneck.gate.judging import COPY_STAGES
 from bottleneck.report.report import STATUSES, Report, started_utc
 from bottleneck.text.safe import safe
@@ -145,7 +145,7 @@ def _copy_rows(copy: CopyDiagnosis) -> Iterator[Row]:
         yield "copy_time_ratio", (*labels, share.component, share.side or ""), share.ratio
 
 
-def _expectation_rows(judged: Judged) -> Iterator[Row]:
+def _expectation_rows(judged: Ruling) -> Iterator[Row]:
     for state in EXIT_CODES:
         words = (judged.metric, judged.name, state)
         yield "expectation_state", words, float(state == judged.state)

@@ -113,12 +113,12 @@ def _copies(report: Report, diagnosis: Diagnosis) -> Iterator[Block]:
         yield table
 
 
-def _test_of(report: Report, copy: CopyDiagnosis) -> steps.Found | None:
+def _test_of(report: Report, copy: CopyDiagnosis) -> steps.MeasuredStep | None:
     rate = copy.bytes_per_second or 0.0
     return steps.made_copies(report).get((copy.copy, copy.dialect, copy.initiator, rate))
 
 
-def _range(test: steps.Found | None) -> str:
+def _range(test: steps.MeasuredStep | None) -> str:
     if test is None:
         return "-"
     # Its unit is that of the rate beside it.

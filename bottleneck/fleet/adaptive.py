@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence, Set
 
-from bottleneck.fleet.records import FIRST_TESTS, Fleet, Found, Node, Pair
+from bottleneck.fleet.records import FIRST_TESTS, Findings, Fleet, Node, Pair
 
 EACH_TESTS = 2
 """Tests of each suspect before all are judged again."""
@@ -15,7 +15,7 @@ MOST_REPEATED = 3
 
 def next_pairs(
     fleet: Fleet,
-    findings: Iterable[Found],
+    findings: Iterable[Findings],
     tests: Counter[Pair],
     limit: int,
     dead: Container[str] = (),

@@ -13,10 +13,10 @@ from bottleneck.analysis import steps
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Words
 from bottleneck.fleet.records import Pair, Seen
+from bottleneck.login import target
 from bottleneck.records.redaction.texts import is_token
 from bottleneck.report import report
 from bottleneck.report.report import Report, ReportError
-from bottleneck.target import target
 from probes.core.records import OWN_COPIES, SMB_PORT
 from probes.core.stage import Refused
 
@@ -29,7 +29,7 @@ _AT_ONCE_NAME = re.compile(rf".+@.+{re.escape(AT_ONCE)}(?:\.run\d+)?\.json")
 
 
 @dataclass
-class Collected:
+class FleetRates:
     """Contents of a fleet's reports."""
 
     rates: dict[str, list[Seen]] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Collected:
     """Files and folders that may hold a pair's report and cannot be read, with the reason."""
     report_files: dict[Pair, tuple[Path, float]] = field(default_factory=dict)
     """Path of each pair's report of this run, and the time of its arrival by this host's clock."""
-    at_once: Collected | None = None
+    at_once: FleetRates | None = None
     """Reports of copies that all clients made at the same time."""
 
     def read(self, file: Path, pair: Pair | None = None) -> None:
@@ -107,12 +107,12 @@ class Collected:
         return {each.pair for many in self.rates.values() for each in many}
 
 
-def collect(folder: Path) -> Collected:
+def collect(folder: Path) -> FleetRates:
     """Collects all reports in and below a folder: *.json, in the order of their names.
 
     Errors: OSError: the folder cannot be listed.
     """
-    collected = Collected()
+    collected = FleetRates()
     if not folder.is_dir():
         raise NotADirectoryError(20, "not a directory")
     files = sorted(
@@ -128,7 +128,7 @@ def collect(folder: Path) -> Collected:
     return collected
 
 
-def _json_files(folder: Path, collected: Collected) -> Iterator[Path]:
+def _json_files(folder: Path, collected: FleetRates) -> Iterator[Path]:
     """Yields *.json in and below a folder; a folder that cannot be listed is added to unread."""
 
     def note(error: OSError) -> None:

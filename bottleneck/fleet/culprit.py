@@ -17,7 +17,7 @@ from collections.abc import Container, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from bottleneck.fleet.adaptive import deciding
-from bottleneck.fleet.records import FIRST_TESTS, NAMED, Culprit, Fleet, Found, Node, Pair, Seen
+from bottleneck.fleet.records import FIRST_TESTS, NAMED, Culprit, Findings, Fleet, Node, Pair, Seen
 
 SLOW = 0.8
 """Share of the usual rate below which a pair is slow."""
@@ -46,7 +46,7 @@ MOST_CONFIDENCE = 0.99
 
 def judge(
     fleet: Fleet, copy: str, rated: Sequence[Seen], usual_bytes_per_second: float | None = None
-) -> Found:
+) -> Findings:
     """Finds the culprits by the pairs' rates of one copy.
 
     usual_bytes_per_second: rate of a healthy pair; None: the median of the clients' best pairs.
@@ -67,7 +67,7 @@ def judge(
     culprits = sorted(model.list_culprits(caps, usual), key=lambda each: -len(each.slow))
     explained = {pair for each in culprits if each.is_likely for pair in each.slow}
     slow = {each.pair for each, rate in zip(rated, rates, strict=True) if rate < _SLOW}
-    return Found(
+    return Findings(
         copy=copy,
         usual_bytes_per_second=usual,
         noise_ratio=model.noise,

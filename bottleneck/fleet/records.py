@@ -197,7 +197,7 @@ class Together:
 
 
 @dataclass(frozen=True)
-class Found:
+class Findings:
     """Findings about a fleet by the rates of one copy."""
 
     copy: str

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from bottleneck.analysis.finding import Words
 from bottleneck.fleet.culprit import by_pair, judge, telling
-from bottleneck.fleet.records import NAMED, Culprit, Fleet, Found, Pair, Seen, Together
+from bottleneck.fleet.records import NAMED, Culprit, Findings, Fleet, Pair, Seen, Together
 from probes.core.records import OWN_COPIES
 
 MOST_RATE = 1e13
@@ -32,7 +32,7 @@ class Result:
     """Judgement of a fleet."""
 
     fleet: Fleet
-    findings: tuple[Found, ...]
+    findings: tuple[Findings, ...]
     """Findings of each measured copy; a summary is about the first."""
     rates: Mapping[str, Mapping[Pair, float]]
     """Median rates by copy and pair, bytes per second."""

@@ -15,18 +15,18 @@ from types import MappingProxyType
 from typing import Any
 
 from bottleneck.fleet import adaptive, timetable
-from bottleneck.fleet.collected import AT_ONCE, Collected, collect
+from bottleneck.fleet.collected import AT_ONCE, FleetRates, collect
 from bottleneck.fleet.inventory import environment, folder_of, program
 from bottleneck.fleet.records import Fleet, Pair
 from bottleneck.fleet.result import of_pairs
 from bottleneck.fleet.together import LEAST_AT_ONCE
+from bottleneck.login.credentials import DESCRIPTOR_VARIABLE
 from bottleneck.report import document_file
-from bottleneck.target.credentials import DESCRIPTOR_VARIABLE
 from probes.core import bounded
 from probes.core.records import Access
 from probes.core.stage import Refused
 from probes.files import folders
-from probes.files.own_folder import OwnFolder
+from probes.files.created_folder import CreatedFolder
 from probes.programs.samba import vanishing_folder
 from probes.system.child import apart
 from probes.system.platform import os
@@ -69,12 +69,12 @@ class Run:
 
 
 @contextmanager
-def prepared(keep: Path, resume: bool) -> Iterator[tuple[Collected, int]]:
+def prepared(keep: Path, resume: bool) -> Iterator[tuple[FleetRates, int]]:
     """Locks the folder of the reports; yields its reports and its open log.
 
     Raises Refused, "usage": the folder is in use or unsafe, or has reports without `resume`.
     """
-    where, collected, log = keep.absolute(), Collected(), -1
+    where, collected, log = keep.absolute(), FleetRates(), -1
     try:
         nearest = next(each for each in (where, *where.parents) if each.exists())
         why = others_can_change(f"{nearest}/.", sticky=True)
@@ -105,7 +105,7 @@ def prepared(keep: Path, resume: bool) -> Iterator[tuple[Collected, int]]:
 
 
 def measured(
-    run: Run, collected: Collected, first: Sequence[Pair], say: Callable[[str], None]
+    run: Run, collected: FleetRates, first: Sequence[Pair], say: Callable[[str], None]
 ) -> None:
     """Tests the first pairs without a report, then pairs that decide; adds to collected.
 
@@ -135,13 +135,13 @@ def at_once_seconds(budget_seconds: float) -> float:
     return AT_ONCE_SHARE * budget_seconds
 
 
-def at_once(run: Run, collected: Collected, copy: str, say: Callable[[str], None]) -> None:
+def at_once(run: Run, collected: FleetRates, copy: str, say: Callable[[str], None]) -> None:
     """Has all clients with a report copy at the same time; adds to collected.at_once.
 
     Errors: KeyboardInterrupt, after ansible-playbook has ended.
     """
     pairs = sorted(collected.reported())
-    collected.at_once = Collected()
+    collected.at_once = FleetRates()
     if len(pairs) < LEAST_AT_ONCE:
         return
     say(f"{len(pairs)} clients at once: {copy}")
@@ -160,9 +160,9 @@ def at_once(run: Run, collected: Collected, copy: str, say: Callable[[str], None
 def _round(
     run: Run,
     pairs: Sequence[Pair],
-    collected: Collected,
+    collected: FleetRates,
     work: Path,
-    own_folder: OwnFolder,
+    own_folder: CreatedFolder,
     extra: Mapping[str, Any] = MappingProxyType({}),
     mark: str = "",
 ) -> None:
@@ -217,7 +217,7 @@ def _new_name(keep: Path, pair: Pair, mark: str = "") -> str:
     return next(each for each in names if not (keep / each).exists())
 
 
-def _played(command: list[str], run: Run, work: Path, own_folder: OwnFolder) -> str:
+def _played(command: list[str], run: Run, work: Path, own_folder: CreatedFolder) -> str:
     """Runs the playbook to its end; returns why there may be no report.
 
     own_folder: folder of this run; the playbook is ended if this process is killed.
@@ -269,7 +269,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
                 continue
 
 
-def _taken(keep: Path, pair: Pair, file: Path, collected: Collected, mark: str) -> Any:
+def _taken(keep: Path, pair: Pair, file: Path, collected: FleetRates, mark: str) -> Any:
     """Adds the answer of a pair's client, and keeps its report; returns why it has no rate."""
     try:
         answer = bounded.loads(file.read_bytes())
@@ -293,7 +293,7 @@ def _taken(keep: Path, pair: Pair, file: Path, collected: Collected, mark: str) 
 
 
 @contextmanager
-def _started() -> Iterator[tuple[Path, OwnFolder]]:
+def _started() -> Iterator[tuple[Path, CreatedFolder]]:
     """Yields a folder for Ansible with this program's collection."""
     here = Path(__file__).parent
     source = here / "collection" if (here / "collection").is_dir() else here.parents[1] / "ansible"

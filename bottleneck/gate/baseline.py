@@ -37,7 +37,7 @@ from bottleneck.analysis import changes, noise, sentences, steps
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.gate import metrics
-from bottleneck.gate.judged import Judged, State
+from bottleneck.gate.judged import Ruling, State
 from bottleneck.gate.metrics import Reading
 from bottleneck.gate.pooled import pooled
 from bottleneck.records.trend import LEAST_REPORTS, another_path, began, trends
@@ -65,7 +65,7 @@ _ALWAYS = (
 
 
 @dataclass(frozen=True)
-class Compared:
+class MetricChange:
     """One metric of both reports."""
 
     metric: str
@@ -122,14 +122,14 @@ def _earlier(baselines: Sequence[Report], report: Report) -> list[Report]:
 
 def drifting(
     baselines: Sequence[Report], report: Report, tolerance: float = USUAL_TOLERANCE
-) -> Iterator[Judged]:
+) -> Iterator[Ruling]:
     """Yields a line for each copy whose rate fell from report to report beyond the tolerance."""
     earlier = _earlier(baselines, report)
     if len(earlier) + 1 < LEAST_REPORTS:
         return
     for each in trends([*earlier, report]).copies:
         if each.drift is not None and each.drift.lost > tolerance:
-            yield Judged(
+            yield Ruling(
                 name=f"{each.copy} over {len(each.points)} reports",
                 metric=each.copy,
                 state="critical" if each.drift.lost > CRITICAL_RATIO else "warning",
@@ -141,7 +141,7 @@ def drifting(
 
 def judged_by(
     report: Report, diagnosis: Diagnosis, baseline: Report, tolerance: float = USUAL_TOLERANCE
-) -> Iterator[Judged]:
+) -> Iterator[Ruling]:
     """Yields a line for each copy and stage that counts, compared with the baseline.
 
     A baseline of another path gives one line with the reason and the state "unknown".
@@ -150,16 +150,16 @@ def judged_by(
     if other is not None:
         what, was, now = other
         why = f"the baseline has another {what}: {was}, this report has {now}"
-        yield Judged("the same path as in the baseline", "baseline", "unknown", why)
+        yield Ruling("the same path as in the baseline", "baseline", "unknown", why)
         return
     comparisons = tuple(compared(report, diagnosis, baseline))
     if not comparisons:
         reason = "the baseline has no earlier copy and no test to compare with"
-        yield Judged("as in the baseline", "baseline", "unknown", reason)
+        yield Ruling("as in the baseline", "baseline", "unknown", reason)
     slower = [each for each in comparisons if each.slower(tolerance)]
     for each in comparisons:
         threshold = each.least_lost(tolerance)
-        yield Judged(
+        yield Ruling(
             name=f"{each.metric} as in the baseline",
             metric=each.metric,
             state=_state(each, tolerance),
@@ -185,7 +185,7 @@ def suspects(report: Report, diagnosis: Diagnosis, baseline: Report) -> tuple[st
     )
 
 
-def compared(report: Report, diagnosis: Diagnosis, baseline: Report) -> Iterator[Compared]:
+def compared(report: Report, diagnosis: Diagnosis, baseline: Report) -> Iterator[MetricChange]:
     """Yields each metric of the baseline that counts, the copies first."""
     first = diagnose(baseline)
     then, now = metrics.readings(baseline, first), metrics.readings(report, diagnosis)
@@ -196,7 +196,7 @@ def compared(report: Report, diagnosis: Diagnosis, baseline: Report) -> Iterator
 Readings = Mapping[str, Reading]
 
 
-def _copies(first: Diagnosis, then: Readings, now: Readings) -> Iterator[Compared]:
+def _copies(first: Diagnosis, then: Readings, now: Readings) -> Iterator[MetricChange]:
     usual = None if first.main_copy is None else first.main_copy.dialect
     missing = []
     for full in dict.fromkeys(f"{each.copy}@{each.dialect}" for each in first.copies):
@@ -207,14 +207,14 @@ def _copies(first: Diagnosis, then: Readings, now: Readings) -> Iterator[Compare
             continue
         if new is not None and new.spread is not None:
             why = _other_size(old, new)
-            yield Compared(metric, old.spread, new.spread, why, (old, new))
+            yield MetricChange(metric, old.spread, new.spread, why, (old, new))
         elif new is not None and name in OWN_COPIES and dialect == usual:
-            yield Compared(metric, old.spread, None, new.reason)
+            yield MetricChange(metric, old.spread, None, new.reason)
         elif name in OWN_COPIES and dialect == usual:
             other, why = now.get(name), NO_SUCH_COPY
             if other and other.copy and f"{name}@{other.copy.dialect}" not in then:
                 why = f"SMB {other.copy.dialect} now, {dialect} in the baseline"
-            missing.append(Compared(metric, old.spread, None, why))
+            missing.append(MetricChange(metric, old.spread, None, why))
     # Copies that this report lacks come last, in the usual order.
     places = {each: index for index, each in enumerate(OWN_COPIES)}
     yield from sorted(missing, key=lambda e: places[e.metric] if e.reason == NO_SUCH_COPY else -1)
@@ -245,7 +245,7 @@ def _size(reading: Reading) -> tuple[float, ...]:
     return (size_bytes, seconds) if size_bytes > 0 and seconds > 0 else ()
 
 
-def _stages(then: Readings, now: Readings) -> Iterator[Compared]:
+def _stages(then: Readings, now: Readings) -> Iterator[MetricChange]:
     for metric, reading in then.items():
         old = reading.spread
         if old is None or reading.copy is not None or metric.startswith("loopback"):
@@ -257,10 +257,10 @@ def _stages(then: Readings, now: Readings) -> Iterator[Compared]:
         keys = {None if e.step is None else changes.stage_key(e.step) for e in (reading, new)}
         if new.spread is not None and len(keys) == 1:
             if min(old.median, new.spread.median) <= limit:
-                yield Compared(metric, old, new.spread)
+                yield MetricChange(metric, old, new.spread)
         elif metric in _ALWAYS and old.median <= limit:
             why = new.reason or "measured with other settings in the baseline"
-            yield Compared(metric, old, None, why)
+            yield MetricChange(metric, old, None, why)
 
 
 def passes(copy: str, stage: str) -> bool:
@@ -278,7 +278,7 @@ def passes(copy: str, stage: str) -> bool:
             return False
 
 
-def _state(each: Compared, tolerance: float) -> State:
+def _state(each: MetricChange, tolerance: float) -> State:
     if each.current is None or each.reason:
         return "unknown"
     if not each.slower(tolerance):
@@ -286,7 +286,7 @@ def _state(each: Compared, tolerance: float) -> State:
     return "critical" if each.lost > CRITICAL_RATIO else "warning"
 
 
-def _message(each: Compared, slower: list[Compared], tolerance: float) -> str:
+def _message(each: MetricChange, slower: list[MetricChange], tolerance: float) -> str:
     was = rate_text(each.baseline.median)
     if each.current is None:
         return f"{was} in the baseline, not measured now: {each.reason}"
@@ -307,7 +307,7 @@ def _message(each: Compared, slower: list[Compared], tolerance: float) -> str:
     return now
 
 
-def _lost(each: Compared) -> tuple[str, str]:
+def _lost(each: MetricChange) -> tuple[str, str]:
     """Returns "the server's disk reads 15 % less", and the rates before and now."""
     assert each.current is not None
     match each.metric.split("."):
@@ -325,7 +325,7 @@ def _lost(each: Compared) -> tuple[str, str]:
     return f"{does} {percent_text(each.lost)} less", rates
 
 
-def _why(each: Compared, slower: list[Compared]) -> str:
+def _why(each: MetricChange, slower: list[MetricChange]) -> str:
     """Returns the slower stage behind a copy, else its limit; empty: the metric is a stage."""
     if each.copies is None:
         return ""

@@ -27,7 +27,7 @@ ORDER: tuple[State, ...] = ("critical", "unknown", "warning", "ok")
 
 
 @dataclass(frozen=True)
-class Judged:
+class Ruling:
     """One expectation, compared with a report."""
 
     name: str
@@ -59,7 +59,7 @@ class Judgement:
     """Worst state; "unknown" ranks below "critical" and above "warning"."""
     sentence: str
     """One line for a person: the worst expectation, or a summary of all."""
-    judged: tuple[Judged, ...]
+    judged: tuple[Ruling, ...]
     report: Report | None
     """None: there is no report; the sentence says why."""
     diagnosis: Diagnosis | None
@@ -125,19 +125,19 @@ def quantity_text(value: float, unit: str) -> str:
     return texts.get(unit, share_text)(value)
 
 
-def worst_first(judgement: Judgement) -> list[Judged]:
+def worst_first(judgement: Judgement) -> list[Ruling]:
     """Returns the expectations, the worst first, else in their given order."""
     return sorted(judgement.judged, key=lambda each: ORDER.index(each.state))
 
 
-def value_text(judged: Judged) -> str:
+def value_text(judged: Ruling) -> str:
     """Formats the measured figure: `70 MB/s`, `12 ms`, `3 %`; empty: no number."""
     if judged.value is None:
         return ""
     return quantity_text(judged.value, judged.unit) if judged.unit else f"{judged.value:g}"
 
 
-def verdict_of(judgement: Judgement, judged: Judged) -> Verdict | None:
+def verdict_of(judgement: Judgement, judged: Ruling) -> Verdict | None:
     """Returns the verdict on the copy of an expectation; None: it is about no copy."""
     if judgement.diagnosis is None:
         return None

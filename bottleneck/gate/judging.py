@@ -16,7 +16,7 @@ from bottleneck.analysis.phrases import cap_text, stage_text
 from bottleneck.analysis.unknown import ALTERED
 from bottleneck.gate import baseline, metrics
 from bottleneck.gate.expectation import Cap, Expectation, Limit, age_text
-from bottleneck.gate.judged import ORDER, Judged, Judgement, State, quantity_text
+from bottleneck.gate.judged import ORDER, Judgement, Ruling, State, quantity_text
 from bottleneck.gate.metrics import Reading
 from bottleneck.report.report import Report
 from bottleneck.text.units import rate_text
@@ -74,7 +74,7 @@ def nothing_to_judge(sentence: str, report: Report | None = None) -> Judgement:
 
 
 def _judgement(
-    judged: list[Judged],
+    judged: list[Ruling],
     report: Report,
     diagnosis: Diagnosis,
     age_seconds: float | None,
@@ -94,40 +94,40 @@ def _judgement(
     return Judgement(worst, sentence, tuple(judged), report, diagnosis, age_seconds)
 
 
-def _stale(age: float | None, limit: float | None) -> Judged | None:
+def _stale(age: float | None, limit: float | None) -> Ruling | None:
     if age is None:
         return None
     name = "the report is current" if limit is None else f"at most {age_text(limit)} old"
     if age < -AHEAD_SECONDS:
         message = f"the report is dated {age_text(-age)} in the future: check the clocks"
-        return Judged(name, "age", "unknown", message, None, "seconds")
+        return Ruling(name, "age", "unknown", message, None, "seconds")
     if limit is None or age <= limit:
         return None
     message = f"the report is {age_text(age)} old, at most {age_text(limit)} is allowed"
-    return Judged(name, "age", "unknown", message, age, "seconds", f"~:{limit:.0f}")
+    return Ruling(name, "age", "unknown", message, age, "seconds", f"~:{limit:.0f}")
 
 
-def _run(report: Report, diagnosis: Diagnosis) -> Iterator[Judged]:
+def _run(report: Report, diagnosis: Diagnosis) -> Iterator[Ruling]:
     """Yields lines on altered bytes and on a run that did not end, whatever was expected."""
     if diagnosis.altered:
         where = ", ".join(diagnosis.altered)
         message = f"{ALTERED} ({where})"
-        yield Judged("received bytes equal sent bytes", "bytes", "critical", message)
+        yield Ruling("received bytes equal sent bytes", "bytes", "critical", message)
     if report.status in NOT_ENDED:
         why = report.notes[-1] if report.notes else "no reason given"
         how = "failed" if report.status == "failed" else "was interrupted"
         message = f"the run {how}: {why}"
-        yield Judged("the run was completed", "run", "unknown", message)
+        yield Ruling("the run was completed", "run", "unknown", message)
 
 
-def _all(report: Report, diagnosis: Diagnosis) -> Iterator[Judged]:
+def _all(report: Report, diagnosis: Diagnosis) -> Iterator[Ruling]:
     """Yields the lines without expectations: each copy, each missing stage, and incompleteness.
 
     A missing measurement is unknown, and its line has no value.
     """
     if report.status == "partial":
         reason = "partial results: some tests failed or were not run"
-        yield Judged("every test was run", "run", "unknown", reason)
+        yield Ruling("every test was run", "run", "unknown", reason)
     counts: dict[str, int] = {}
     for copy in diagnosis.copies:
         counts[copy.copy] = counts.get(copy.copy, 0) + 1
@@ -138,26 +138,26 @@ def _all(report: Report, diagnosis: Diagnosis) -> Iterator[Judged]:
             metric = _ascii(metrics.stage_metric(step) or f"{step.stage}.{index}")
             message = f"failed: {outcome.error}" if isinstance(outcome, Failed) else ""
             message = message or f"not measured: {getattr(outcome, 'reason', '')}"
-            yield Judged(stage_text(step), metric, "unknown", message, None, "bytes_per_second")
+            yield Ruling(stage_text(step), metric, "unknown", message, None, "bytes_per_second")
     if not diagnosis.copies:
-        yield Judged("a copy was made", "headline", "unknown", diagnosis.summary)
+        yield Ruling("a copy was made", "headline", "unknown", diagnosis.summary)
 
 
-def _copy(copy: CopyDiagnosis, metric: str, is_headline: bool) -> Judged:
+def _copy(copy: CopyDiagnosis, metric: str, is_headline: bool) -> Ruling:
     rate = copy.bytes_per_second
     is_known = copy.verdict.component != "unknown"
     state: State = "unknown" if rate is None or is_headline and not is_known else "ok"
     message = copy.verdict.sentence
     if is_known and rate is not None:
         message = f"{rate_text(rate)}, limited by {cap_text(copy.verdict)}"
-    return Judged(f"{copy.copy} ({copy.dialect})", metric, state, message, rate, "bytes_per_second")
+    return Ruling(f"{copy.copy} ({copy.dialect})", metric, state, message, rate, "bytes_per_second")
 
 
 def _ascii(metric: str) -> str:
     return "".join(each if "!" <= each <= "~" else "_" for each in metric[:80])
 
 
-def _limits(expectations: Iterable[Expectation], readings: dict[str, Reading]) -> Iterator[Judged]:
+def _limits(expectations: Iterable[Expectation], readings: dict[str, Reading]) -> Iterator[Ruling]:
     """Yields a line for each metric with a limit; several limits of a severity have one each."""
     lines: list[tuple[str, dict[str, Limit]]] = []
     for each in expectations:
@@ -172,7 +172,7 @@ def _limits(expectations: Iterable[Expectation], readings: dict[str, Reading]) -
         yield _limit(line, metrics.reading(readings, metric))
 
 
-def _limit(line: dict[str, Limit], reading: Reading) -> Judged:
+def _limit(line: dict[str, Limit], reading: Reading) -> Ruling:
     limits = [line[severity] for severity in ("warning", "critical") if severity in line]
     conditions = " and ".join(
         f"{each.words}{' (critical)' if len(line) > 1 and each.severity == 'critical' else ''}"
@@ -190,7 +190,7 @@ def _limit(line: dict[str, Limit], reading: Reading) -> Judged:
             state, message = alarm.severity, f"{message}, {alarm.broken}"
         message += _behind(reading)
     name = f"{reading.metric} {conditions}"
-    return Judged(name, reading.metric, state, message, reading.value, reading.unit, **ranges)
+    return Ruling(name, reading.metric, state, message, reading.value, reading.unit, **ranges)
 
 
 def _behind(reading: Reading) -> str:
@@ -203,7 +203,7 @@ def _behind(reading: Reading) -> str:
     return f"{which}; limited by {cap_text(reading.copy.verdict)}"
 
 
-def _cap(expected: Cap, reading: Reading) -> Judged:
+def _cap(expected: Cap, reading: Reading) -> Ruling:
     plain = expected.copy == metrics.HEADLINE
     which = reading.copy.copy if reading.copy else expected.copy
     name = f"{'the copy' if plain else expected.copy} is limited by {expected.words}"
@@ -211,14 +211,14 @@ def _cap(expected: Cap, reading: Reading) -> Judged:
     verdict = None if reading.copy is None else reading.copy.verdict
     if verdict is None or verdict.component == "unknown":
         why = reading.reason if verdict is None else verdict.sentence
-        return Judged(name, metric, "unknown", f"bottleneck of {which} not identified. {why}")
+        return Ruling(name, metric, "unknown", f"bottleneck of {which} not identified. {why}")
     finding = f"{which} is limited by {verdict.words}"
     pairs = zip((expected.component, expected.side, expected.cause), verdict.key, strict=True)
     if all(want in (None, got) for want, got in pairs):
-        return Judged(name, metric, "ok", finding)
+        return Ruling(name, metric, "ok", finding)
     if reading.copy is not None and not is_clear(reading.copy):
         sure = f"(confidence {verdict.confidence:.2f})"
         finding = f"{which} may be limited by {verdict.words} {sure}"
-        return Judged(name, metric, "unknown", f"{finding}, expected: {expected.words}")
+        return Ruling(name, metric, "unknown", f"{finding}, expected: {expected.words}")
     rate = "" if reading.value is None else f" at {rate_text(reading.value)}"
-    return Judged(name, metric, "critical", f"{finding}{rate}, expected: {expected.words}")
+    return Ruling(name, metric, "critical", f"{finding}{rate}, expected: {expected.words}")

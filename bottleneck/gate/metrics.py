@@ -25,7 +25,7 @@ from typing import Literal
 from bottleneck.analysis import rtt, steps
 from bottleneck.analysis.evidence.details import Setting
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.report.report import Report, Step
 from probes.core import lenient
 from probes.core.records import DIALECTS, OWN_COPIES, SIDES, Failed, Skipped, Spread
@@ -74,7 +74,7 @@ class Reading:
     """Spread of a rate over its runs."""
     copy: CopyDiagnosis | None = None
     """Copy whose rate it is."""
-    step: Found | None = None
+    step: MeasuredStep | None = None
     """Step that measured it."""
 
 
@@ -180,7 +180,7 @@ def _figures(report: Report, diagnosis: Diagnosis) -> Iterator[Reading]:
             yield Reading(metric, unit(metric), value)
 
 
-def _of_steps(report: Report, headline: Found | None) -> Iterator[tuple[str, float | None]]:
+def _of_steps(report: Report, headline: MeasuredStep | None) -> Iterator[tuple[str, float | None]]:
     for step, outcome in report.entries:
         details = getattr(outcome, "details", None)
         verb = steps.word(step.setting, "verb")
@@ -201,7 +201,7 @@ def _of_steps(report: Report, headline: Found | None) -> Iterator[tuple[str, flo
     yield "loss", max(lost, default=None)
 
 
-def _of_hosts(headline: Found | None) -> Iterator[tuple[str, float | None]]:
+def _of_hosts(headline: MeasuredStep | None) -> Iterator[tuple[str, float | None]]:
     """Yields the load of both hosts during the headline's copy."""
     for side in SIDES:
         usage = None if headline is None else headline.usage(side)

@@ -19,7 +19,7 @@ from bottleneck.analysis.attribution.attribution import attribution_of
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import read
 from bottleneck.analysis.finding import TimeShare
-from bottleneck.run import sockets, watched_copy
+from bottleneck.run import watched_copy, watched_sockets
 from bottleneck.run.plan import Side
 from bottleneck.text.safe import safe
 from probes.core.stage import Refused, Unavailable
@@ -27,7 +27,7 @@ from probes.system.child import Child, Tell, spawn
 from probes.watch import live_copies
 from probes.watch.live_copies import LiveCopy
 from probes.watch.running_copies import Running, require_procfs, sends_more
-from probes.watch.socket_watch import Observed
+from probes.watch.socket_watch import Observations
 
 COST_SECONDS = 10
 MOST_BYTES = 1 << 16
@@ -99,7 +99,7 @@ def _ended(event: dict[str, Any]) -> Exception:
 
 @contextmanager
 def feed(pid: int, address: str) -> Iterator[Feed]:
-    """Watches during the block; pid, address: choose the copies (running_copies.Wanted).
+    """Watches during the block; pid, address: choose the copies (running_copies.CopyFilter).
 
     Raises Unavailable: this system does not show other processes.
     """
@@ -137,7 +137,7 @@ def _watch(tell: Tell, control_fd: int, pid: int, address: str) -> None:
     tell({"ended": True})
 
 
-def shares(running: Running, observed: Observed) -> tuple[TimeShare, ...]:
+def shares(running: Running, observed: Observations) -> tuple[TimeShare, ...]:
     """Returns the shares of a copy's time by one host's observations; empty: too few."""
     here = watched_copy.side_of(running)
     transfer = watched_copy.moved_in(observed, here, running.link)
@@ -151,7 +151,7 @@ def shares(running: Running, observed: Observed) -> tuple[TimeShare, ...]:
         trace=trace,
         pull=sender != here,
         asking=here,
-        serving=sockets.OTHER[here],
+        serving=watched_sockets.OTHER[here],
         moved_bytes=transfer.run[-1].moved_bytes,
         flush_seconds=0.0,
         usages={},

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from bottleneck.login.target import NamedDevice, NamedFile, Target, TcpPeer
 from bottleneck.report.report import Step
 from bottleneck.run.log import Log
-from bottleneck.target.target import NamedDevice, NamedFile, Target, TcpPeer
 from probes import STAGES
 from probes.core.records import DIALECTS, FILE_COPY
 from probes.core.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Refused, described

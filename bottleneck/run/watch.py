@@ -14,7 +14,7 @@ from bottleneck import __version__
 from bottleneck.agents import hosts, protocol
 from bottleneck.agents.hosts import AgentLost, Host, Observation, StageError
 from bottleneck.report.report import Report, Step
-from bottleneck.run import sockets, watched_copy
+from bottleneck.run import watched_copy, watched_sockets
 from bottleneck.run.clock import Clock
 from bottleneck.run.log import Log
 from bottleneck.run.plan import Side
@@ -23,7 +23,7 @@ from probes.core import typed
 from probes.core.records import Failed, HostFacts, Outcome, Usage
 from probes.core.stage import Refused, Unavailable
 from probes.host.counters import Counters, usage
-from probes.net import callers
+from probes.net import peers
 from probes.watch import running_copies
 from probes.watch.running_copies import LEAST_BYTES, Running
 
@@ -113,7 +113,7 @@ class Watch:
             self._reach_other(running)
         self.tell("reading both hosts" if len(self.reached) > 1 else "reading this host")
         self._learn(self.here)
-        there = sockets.OTHER[self.here]
+        there = watched_sockets.OTHER[self.here]
         if there in self.reached:
             try:
                 self._learn(there)
@@ -127,7 +127,7 @@ class Watch:
         self.log.note(self.silent[side])
 
     def _reach_other(self, running: Running) -> None:
-        there = sockets.OTHER[self.here]
+        there = watched_sockets.OTHER[self.here]
         if running.link is None:
             self.log.note("the copy stays on this host, so no agent was used")
             return
@@ -234,7 +234,7 @@ class Watch:
                 return step_of(self.here, ends, usages, lasted)
             except ValueError as error:
                 one_sided = step_of(self.here, {self.here: ends[self.here]}, usages, lasted)
-                self.log.note(_of_side(sockets.OTHER[self.here], error))
+                self.log.note(_of_side(watched_sockets.OTHER[self.here], error))
                 return one_sided
         except ValueError as error:
             setting = {"copy": "pull", "dialect": "unknown", "engine": "running"}
@@ -317,4 +317,4 @@ def look_up(host: str) -> str:
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or "not a host name"
         raise Refused("unreachable", f"{host}: the name cannot be resolved ({why})") from None
-    return callers.with_zone(addresses[0][4])
+    return peers.with_zone(addresses[0][4])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bottleneck.report.report import Step
-from bottleneck.run import sockets
+from bottleneck.run import watched_sockets
 from bottleneck.run.plan import Side
 from probes.core import lenient
 from probes.core.copy_trace import IDLE, ProgramLook, SocketLook
@@ -22,7 +22,7 @@ from probes.core.records import (
     run_rate,
 )
 from probes.watch.running_copies import LEAST_BYTES, Link, Running
-from probes.watch.socket_watch import Observed
+from probes.watch.socket_watch import Observations
 
 STAGE = "running-copy"
 WINDOW_SECONDS = 1.0
@@ -39,7 +39,7 @@ class End:
 
     running: Running
     reply: Any
-    """probes.watch.socket_watch.Observed as plain values."""
+    """probes.watch.socket_watch.Observations as plain values."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def step_of(
     Raises:
         ValueError: an agent's observations are malformed.
     """
-    observed = {side: sockets.observed(end.reply) for side, end in ends.items()}
+    observed = {side: watched_sockets.observed(end.reply) for side, end in ends.items()}
     link = ends[here].running.link
     over = _over(link)
     setting: dict[str, Any] = {
@@ -113,7 +113,7 @@ def step_of(
     from_disk = details.get("cache", {}).get("from_disk")
     source = {True: ".uncached", False: ".cached", None: ""}[from_disk]
     setting.update(copy=f"{verb}{source}", verb=verb)
-    other = usages.get(sockets.OTHER[here])
+    other = usages.get(watched_sockets.OTHER[here])
     return Step(STAGE, setting, here), Measured((transfer.run,), usages[here], other, details)
 
 
@@ -131,7 +131,7 @@ def _dialect(ends: Mapping[Side, End]) -> str:
     return next((each.dialect for each in places if each is not None and each.dialect), "unknown")
 
 
-def moved_in(observed: Observed, here: Side, link: Link | None) -> Transfer | None:
+def moved_in(observed: Observations, here: Side, link: Link | None) -> Transfer | None:
     """Returns the copy's samples in the direction with more bytes; None: nothing moved."""
     if link is None:
         # A process's writes are the copy; if it only reads, as a checksum does, its reads are.
@@ -183,7 +183,7 @@ def window_rates(run: Sequence[Sample]) -> list[float]:
 
 
 def details_of(
-    observed: Mapping[Side, Observed], sender: Side, transfer: Transfer, link: Link | None
+    observed: Mapping[Side, Observations], sender: Side, transfer: Transfer, link: Link | None
 ) -> Details:
     total = transfer.run[-1].moved_bytes
     details: Details = {
@@ -192,8 +192,8 @@ def details_of(
     }
     if link is not None:
         carried = {side: list(each.connections) for side, each in observed.items()}
-        details["sockets"] = sockets.connection_details(
-            *sockets.ends(carried, sender, "client", total)
+        details["sockets"] = watched_sockets.connection_details(
+            *watched_sockets.ends(carried, sender, "client", total)
         )
     side: Side = sender if link is not None else "client"
     from_disk = _from_disk(observed[side], total, side) if side in observed else None
@@ -202,7 +202,7 @@ def details_of(
     return details
 
 
-def _from_disk(observed: Observed, total: int, side: Side) -> bool | None:
+def _from_disk(observed: Observations, total: int, side: Side) -> bool | None:
     """Whether the sender read the sent bytes from its disk; None: unknown.
 
     The counters of processes that did not read the sent bytes themselves (a mount's kernel does)
@@ -218,13 +218,13 @@ def _from_disk(observed: Observed, total: int, side: Side) -> bool | None:
     return True if side == "server" and _disk_wait_ratio(observed) >= FROM_DISK_RATIO else None
 
 
-def _disk_wait_ratio(observed: Observed) -> float:
+def _disk_wait_ratio(observed: Observations) -> float:
     """Share of the looks at which a thread waited for a disk."""
     waits = [look.disk or 0.0 for look in observed.threads]
     return sum(waits) / len(waits) if waits else 0.0
 
 
-def _time(observed: Mapping[Side, Observed], transfer: Transfer) -> Details:
+def _time(observed: Mapping[Side, Observations], transfer: Transfer) -> Details:
     """Returns the trace of the copy's program, and the looks of each host."""
     began, lasted = transfer.began_seconds, transfer.run[-1].elapsed_seconds
     bins = [
@@ -233,7 +233,7 @@ def _time(observed: Mapping[Side, Observed], transfer: Transfer) -> Details:
         if 0 <= each.elapsed_seconds - began <= lasted
     ]
     looks = {
-        side: sockets.looks(each, next(iter(each.connections), None), began, lasted)
+        side: watched_sockets.looks(each, next(iter(each.connections), None), began, lasted)
         for side, each in observed.items()
     }
     if bins:

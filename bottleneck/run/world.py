@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from bottleneck import __version__
 from bottleneck.agents import hosts, protocol
 from bottleneck.agents.hosts import Host, StageError
+from bottleneck.login.target import spelling_hint
 from bottleneck.report.report import Report
 from bottleneck.run import plan
 from bottleneck.run.clock import Clock
 from bottleneck.run.files import Files
 from bottleneck.run.log import Log
-from bottleneck.target.target import spelling_hint
 from probes.core.records import FILE_COPY, SMB_PORT, Access, Endpoint, HostFacts
 from probes.core.stage import Refused, Unavailable, described
-from probes.net import callers
+from probes.net import peers
 from probes.smb import run_folder
 from probes.smb.frames import first_to_answer
 from probes.smb.session import STEP_SECONDS
@@ -134,12 +134,12 @@ def server_address(host: str, port: int) -> str:
             f"{host}: the name cannot be resolved ({error.strerror}); check {wrong}, or use an IP "
             "address",
         ) from None
-    addresses = {callers.with_zone(each[4]) for each in addresses_found}
+    addresses = {peers.with_zone(each[4]) for each in addresses_found}
     if len(addresses) > 1:
         # All stages use one address: the one that the copies' connections find.
         with contextlib.suppress(OSError), first_to_answer(host, port or SMB_PORT) as connection:
-            return callers.with_zone(connection.getpeername())
-    return callers.with_zone(addresses_found[0][4])
+            return peers.with_zone(connection.getpeername())
+    return peers.with_zone(addresses_found[0][4])
 
 
 def client_of(world: World, stack: ExitStack) -> World:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Dict, List, Optional, Sequence, Tuple, Union
 
-from probes.core.meaning import ANY, Handed, Number, Port, Text
+from probes.core.field_types import ANY, Handed, Number, Port, Text
 
 SIDES = ("client", "server")
 """The two hosts of a copy; initiator and responder are roles, these are places."""

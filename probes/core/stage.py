@@ -97,12 +97,13 @@ class Stage:
     """Description of a stage; it stands at the top of its file and nowhere else.
 
     Beside it the file has `Setting`, a frozen dataclass of plain values whose annotations say what
-    each means (probes/core/meaning.py); `respond(setting)`, a context manager that is the passive
-    end until closed; and `initiate(setting, peer)`, which drives the stage and ends within its
-    setting's time plus one I/O timeout. Its first sample is (0.0, 0) and opens the measured window,
-    a `Last` closes it: CPU and memory of both hosts are read at those two moments, so set-up comes
-    before the first and clean-up after the last. `turns(known)` returns the steps that a run makes
-    of it, and `fitted(setting, known)` the setting of a step that is settled only at its turn.
+    each means (probes/core/field_types.py); `respond(setting)`, a context manager that is the
+    passive end until closed; and `initiate(setting, peer)`, which drives the stage and ends within
+    its setting's time plus one I/O timeout. Its first sample is (0.0, 0) and opens the measured
+    window, a `Last` closes it: CPU and memory of both hosts are read at those two moments, so
+    set-up comes before the first and clean-up after the last. `turns(known)` returns the steps that
+    a run makes of it, and `fitted(setting, known)` the setting of a step that is settled only at
+    its turn.
     """
 
     name: str
@@ -133,7 +134,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Known:
+class RunFacts:
     """Facts of a run when a stage's turn comes; the stage chooses its settings by them."""
 
     address: str

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional
 from urllib.parse import unquote
 
-from probes.core.meaning import Folder
+from probes.core.field_types import Folder
 from probes.core.records import FolderFacts
 from probes.files import free_space
 from probes.system.platform import os

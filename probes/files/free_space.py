@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from typing import Optional, Union
 
-from probes.core.meaning import Folder
+from probes.core.field_types import Folder
 from probes.core.stage import Refused, Unavailable
 from probes.system.platform import os
 

@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from probes.core.meaning import Folder, LeftoverPath, Number, Text
+from probes.core.field_types import Folder, LeftoverPath, Number, Text
 from probes.files import folders, journal, payload, removal
 from probes.system import processes
 from probes.system.child import NoAnswer, answered

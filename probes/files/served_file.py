@@ -14,7 +14,7 @@ import time
 from contextlib import contextmanager
 from typing import Iterator
 
-from probes.core.meaning import Folder, Seconds, Size, Text
+from probes.core.field_types import Folder, Seconds, Size, Text
 from probes.core.records import Details
 from probes.files import free_space, page_cache, payload, removal, source_file
 from probes.system.platform import descriptor, os

@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Iterator
 
-from probes.core.meaning import Count, Folder, Seconds, Size, Text
+from probes.core.field_types import Count, Folder, Seconds, Size, Text
 from probes.core.records import Endpoint
 from probes.core.stage import Refused
-from probes.files import free_space, nameless, payload
+from probes.files import free_space, payload, unnamed_file
 from probes.files.page_cache import LIBC
 from probes.system.child import end_with_parent
 from probes.system.platform import os
@@ -94,7 +94,7 @@ def open_new(folder: str) -> int:
     """Creates a nameless file in the folder; raises Refused with the remedy."""
     host = socket.gethostname()
     try:
-        return nameless.create(folder)
+        return unnamed_file.create(folder)
     except (FileNotFoundError, NotADirectoryError):
         raise Refused("usage", f"the folder {folder} does not exist on {host}") from None
     except OSError as error:

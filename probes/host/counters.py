@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
-from probes.core.meaning import Address, Count, Text
+from probes.core.field_types import Address, Count, Text
 from probes.core.records import Usage
 from probes.core.stage import Unavailable
 from probes.files import open_files
@@ -29,7 +29,7 @@ _ACCOUNT = Account()
 
 
 @dataclass(frozen=True)
-class Watched:
+class CountedObjects:
     """Counted objects beside cores and memory."""
 
     interface: Optional[Text] = None
@@ -74,7 +74,7 @@ class Counters:
     pressure: Pressure = Pressure()
 
 
-def read_counters(watched: Watched, agent_pid: int, account: Account = _ACCOUNT) -> Counters:
+def read_counters(watched: CountedObjects, agent_pid: int, account: Account = _ACCOUNT) -> Counters:
     """Reads this host's counters; agent_pid: the process whose descendants carry the copy.
 
     account: sums of earlier readings; by default this process's own.
@@ -114,7 +114,7 @@ def read_counters(watched: Watched, agent_pid: int, account: Account = _ACCOUNT)
 
 
 def _serving(
-    stats: dict[int, ProcessStat], watched: Watched, agent_pid: int, account: Account
+    stats: dict[int, ProcessStat], watched: CountedObjects, agent_pid: int, account: Account
 ) -> frozenset[int]:
     """Returns the file-server processes of the peer; searches again where any began or ended."""
     servers = frozenset((pid, stats[pid].started_ticks) for pid in open_files.file_servers(stats))

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Dict, Optional, Tuple
 
-from probes.core.meaning import Address, Folder, Text
+from probes.core.field_types import Address, Folder, Text
 from probes.core.records import HostFacts
 from probes.core.stage import Refused, Unavailable
-from probes.files import folders, free_space, layers, nameless, page_cache
+from probes.files import folders, free_space, layers, page_cache, unnamed_file
 from probes.host import cgroup, ethtool, interface, smb_client
 from probes.host.memory import read_memory
 from probes.programs import samba_config
@@ -303,7 +303,7 @@ def _looked_at(path: str, served: bool) -> Place:
     trouble, without_name, beside = "", False, ""
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
         try:
-            beside = nameless.writable_folder(path) if served else ""
+            beside = unnamed_file.writable_folder(path) if served else ""
             trouble = "" if beside else "no write permission"
         except Refused as error:
             trouble = error.text
@@ -312,7 +312,7 @@ def _looked_at(path: str, served: bool) -> Place:
             os.close(os.open(path, os.O_TMPFILE | os.O_RDWR | os.O_EXCL, 0o600))
             without_name = True
         except OSError as error:
-            if error.errno not in nameless.WITHOUT_TMPFILE:
+            if error.errno not in unnamed_file.WITHOUT_TMPFILE:
                 trouble = (error.strerror or str(error)).lower()
     usable = free_space.beyond_reserve_bytes(free, total) if total else None
     if not trouble and usable is not None and usable < free_space.LEAST_BYTES:

@@ -23,7 +23,7 @@ from typing import Callable, List, Optional, Sequence, Tuple
 
 from probes.core.records import Details, Endpoint
 from probes.core.stage import Unavailable
-from probes.net import callers, port
+from probes.net import peers, port
 from probes.sockets import tcp_info
 
 CONFIRMATIONS = 3
@@ -136,7 +136,7 @@ _MESSAGE_START = struct.pack(">I", 16_000) + b"\xfeSMB" + struct.pack("<H58x", 6
 
 def overhead_bytes(address: str) -> int:
     """Returns the header bytes of an IP packet, which the SYN's MSS leaves out (RFC 6691)."""
-    over_ipv6 = ":" in callers.plain(address)
+    over_ipv6 = ":" in peers.plain(address)
     return _TCP_HEADER_BYTES + (_IPV6_HEADER_BYTES if over_ipv6 else _IPV4_HEADER_BYTES)
 
 
@@ -206,7 +206,7 @@ def push_unasked(host: str, at_port: int, size: Optional[int], patience_seconds:
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, limit_bytes)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.settimeout(patience_seconds)
-            connection.connect(callers.for_socket(host, at_port))
+            connection.connect(peers.for_socket(host, at_port))
             segment = int(_figures(connection)["segment_bytes"])
             if segment > MOST_UNASKED_BYTES:
                 raise Unavailable(

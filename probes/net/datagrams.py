@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Optional, Tuple
 
 from probes.core.records import Details
-from probes.net.callers import plain
+from probes.net.peers import plain
 from probes.sockets.tcp_info import LINUX_OPTIONS, RECEIVING, SILENT, wait_at_most
 
 HEADER = struct.Struct("!16sQQ")

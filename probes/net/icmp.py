@@ -24,7 +24,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from probes.core.records import Details
 from probes.core.stage import Unavailable
-from probes.net import callers
+from probes.net import peers
 from probes.sockets.tcp_info import LINUX_OPTIONS
 
 FIRST_PORT = 33434
@@ -214,7 +214,7 @@ def _ask_hops(
         for hop in route.missing(first, last):
             port = FIRST_PORT + hop * TRIES + again
             _set_lifetime(sender, hop)
-            if _send(sender, callers.for_socket(host, port)):
+            if _send(sender, peers.for_socket(host, port)):
                 probes[port] = (hop, time.monotonic())
         part = began + (until - began) * (again + 1) / TRIES
         for report in read_reports(sender, part):
@@ -253,7 +253,7 @@ def _knock(host: str, port: int, route: Trace, until: float) -> None:
         knocking.settimeout(max(0.01, until - time.monotonic()))
         began = time.monotonic()
         try:
-            knocking.connect(callers.for_socket(host, port))
+            knocking.connect(peers.for_socket(host, port))
         except OSError:
             return
         route.end = hop
@@ -287,7 +287,7 @@ def path_mtu(host: str, rtt_seconds: float, seconds: float) -> Details:
     for number in range(ROUNDS):
         with datagrams(host) as sender:
             sender.setsockopt(*_DISCOVER[sender.family], _PROBE)
-            sender.connect(callers.for_socket(host, FIRST_PORT + number))
+            sender.connect(peers.for_socket(host, FIRST_PORT + number))
             mtu_bytes = sender.getsockopt(*_MTU[sender.family])
             if mtu_bytes == size or time.monotonic() >= deadline:
                 break

@@ -25,7 +25,7 @@ from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 from probes.core.records import Details, Endpoint
 from probes.core.stage import Unavailable
-from probes.net.callers import accept_peers
+from probes.net.peers import accept_peers
 from probes.sockets.tcp_info import wait_at_most
 
 CONNECT_SECONDS = 5.0

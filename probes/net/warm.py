@@ -25,8 +25,8 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from probes.core.records import Details
 from probes.files import payload
 from probes.net import exchange, fit, port
-from probes.net.callers import accept_peers
 from probes.net.exchange import DECADES, LEAST_TIMES, Times
+from probes.net.peers import accept_peers
 
 SIZES = 1, 10, 100, *(digit * 10**power for power in range(3, 8) for digit in (1, 3))
 """Message sizes of the fit, up to 30 MB: few below a segment, which all take the same time."""

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Tuple
 
-from probes.core.meaning import Count, Number, Seconds, Text
+from probes.core.field_types import Count, Number, Seconds, Text
 from probes.core.records import Details, Endpoint, Sample, window_rates
 from probes.core.stage import Last, Running, Unavailable
 from probes.system import tools

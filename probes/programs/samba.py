@@ -22,8 +22,8 @@ from typing import Iterable, Iterator, Optional, Tuple, Union
 from probes.core.records import Access, Endpoint
 from probes.core.stage import Unavailable
 from probes.files import removal
+from probes.files.created_folder import CreatedFolder, own_folder
 from probes.files.open_files import listeners, sockets
-from probes.files.own_folder import OwnFolder, own_folder
 from probes.system import accounts, tools
 from probes.system.child import end_with_parent
 from probes.system.tools import others_can_change
@@ -132,7 +132,7 @@ def vanishing_folder(
     prefix: str,
     parent: Union[str, os.PathLike[str], None] = None,
     remedy: str = "set TMPDIR to another folder",
-) -> Iterator[Tuple[Path, OwnFolder]]:
+) -> Iterator[Tuple[Path, CreatedFolder]]:
     """Creates a folder of our own; yields its path and its OwnFolder, for a process group in it.
 
     It is removed at the end of the block; after a kill by the next run. parent None is the system's

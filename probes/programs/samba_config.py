@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
-from probes.core.meaning import Address, Port, Text
+from probes.core.field_types import Address, Port, Text
 from probes.core.records import SMB_PORT, Details
 from probes.core.stage import Unavailable
 from probes.files.open_files import listeners, sockets

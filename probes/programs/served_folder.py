@@ -8,7 +8,7 @@ import stat
 import time
 from typing import Iterator, Optional
 
-from probes.core.meaning import Text
+from probes.core.field_types import Text
 from probes.core.stage import Unavailable
 from probes.files import folders, open_files
 from probes.files.served_file import check_name

@@ -66,7 +66,7 @@ _KINDS: Tuple[Tuple[str, str, str], ...] = (
 """Kinds of Refused, their NT statuses, and the remedy; the first match counts."""
 
 
-class Said(Exception):
+class StatusError(Exception):
     """A command ended with an NT status; the text is smbclient's own line."""
 
 
@@ -98,7 +98,7 @@ def algorithms(
     return options, signing, encryption
 
 
-class Connected:
+class Client:
     """An smbclient that is logged in to a share and waits for commands."""
 
     def __init__(self, process: subprocess.Popen[bytes], lines: socket.socket, where: str) -> None:
@@ -134,7 +134,7 @@ class Connected:
             self._words = (self._words + chunk)[-LONGEST_WORDS:]
         reply = self._words.partition(_MARK)[0].decode("utf-8", "replace")
         if "NT_STATUS_" in reply:
-            raise Said(_message(self._words))
+            raise StatusError(_message(self._words))
         return reply
 
     def run(self, command: str, seconds: float) -> str:
@@ -150,7 +150,7 @@ class Connected:
         # Not `ls`: it opens the folder without sharing it for deletion.
         try:
             reply = self.run(f"allinfo {quoted(path)}", seconds)
-        except Said:
+        except StatusError:
             return None
         match = re.search(r"\[::\$DATA\], (\d+) bytes", reply)
         return int(match[1]) if match else None
@@ -172,7 +172,7 @@ def quoted(name: str) -> str:
 @contextmanager
 def connected(
     peer: Endpoint, dialect: str, options: Sequence[str] = (), pass_fds: Sequence[int] = ()
-) -> Iterator[Connected]:
+) -> Iterator[Client]:
     """Logs in once to peer.share in that dialect and no other; ends it with the block.
 
     options: lines of smb.conf for it. pass_fds: descriptors that its commands may name as
@@ -192,7 +192,7 @@ def connected(
             process = _start(program, peer, dialect, options, its_end, (*pass_fds, secret))
         its_end.close()
         try:
-            client = Connected(process, lines, where)
+            client = Client(process, lines, where)
             _log_in(client, where, dialect)
             yield client
         finally:
@@ -200,11 +200,11 @@ def connected(
             _end(process)
 
 
-def _log_in(client: Connected, where: str, dialect: str) -> None:
+def _log_in(client: Client, where: str, dialect: str) -> None:
     client.send("")
     try:
         reply = client.poll(LOGIN_SECONDS)
-    except (ConnectionError, Said) as error:
+    except (ConnectionError, StatusError) as error:
         raise refusal(where, "login", str(error), dialect) from None
     if reply is None:
         text = f"{where}: smbclient: no login within {LOGIN_SECONDS:.0f} s; check the host"

@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from probes.core.meaning import Address, Folder, Hex, Text
+from probes.core.field_types import Address, Folder, Hex, Text
 from probes.core.records import Access, Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.files import free_space, nameless, removal, served_file
-from probes.files.own_folder import OwnFolder, own_folder
+from probes.files import free_space, removal, served_file, unnamed_file
+from probes.files.created_folder import CreatedFolder, own_folder
 from probes.programs import served_folder
 from probes.programs.samba import find_smbd, private_samba, vanishing_folder
 from probes.smb import run_folder
@@ -126,7 +126,7 @@ def _open_private(setting: Setting, name: str) -> Iterator[tuple[Endpoint, str, 
     allow = tuple(map(single_address, setting.allow))
     # In a folder that others may change they could replace the share's folder.
     is_open = others_can_change(f"{setting.folder}/.", sticky=True)
-    place = nameless.on_disk() if is_open else setting.folder
+    place = unnamed_file.on_disk() if is_open else setting.folder
     free_space.fitting(free_space.LEAST_BYTES, place)
     with ExitStack() as stack:
         remedy = "use another --folder, or --client-share"
@@ -158,7 +158,7 @@ def _open_private(setting: Setting, name: str) -> Iterator[tuple[Endpoint, str, 
 class _Reserve:
     """Ends a private share before others' writes to it use up the space that has to stay free."""
 
-    def __init__(self, share_folder: OwnFolder, place: str) -> None:
+    def __init__(self, share_folder: CreatedFolder, place: str) -> None:
         """share_folder: the served folder; place: its location, for the message."""
         self.end: Callable[[], None] = lambda: None
         """Ends its server at once."""

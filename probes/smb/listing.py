@@ -30,7 +30,7 @@ _SPECIAL = (
 
 
 @dataclass
-class Passed:
+class SkippedFiles:
     """The files and folders that are not copied."""
 
     special: int = 0
@@ -61,7 +61,7 @@ class Entry(NamedTuple):
         return bool(self.attributes & FileAttributes.FILE_ATTRIBUTE_DIRECTORY)
 
 
-def walk(session: Smb2Session, folder: str, until: float, passed: Passed) -> Iterator[Entry]:
+def walk(session: Smb2Session, folder: str, until: float, passed: SkippedFiles) -> Iterator[Entry]:
     """Yields every readable file, breadth first, each once; ends at the first limit.
 
     passed: gets those that are left out.

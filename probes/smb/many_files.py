@@ -29,7 +29,7 @@ TOO_MANY_OPENED_FILES = 0xC000011F
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedFile:
     """One file that was measured."""
 
     seconds: float
@@ -61,7 +61,7 @@ class ManyFiles:
 
     def push(
         self, number: int, size_bytes: int, source: transfer.Source, until: float = math.inf
-    ) -> Timed | None:
+    ) -> TimedFile | None:
         """Copies a new file: CREATE, WRITE, CLOSE; None where the server opens no more of them.
 
         until: of time.monotonic(); no more of it is sent after that.
@@ -98,7 +98,7 @@ class ManyFiles:
             room.take(self.pipe.wait().body)
         self._close(number, writers[0])
         seconds = created - began + time.perf_counter() - opened
-        return Timed(seconds, 2 + bool(moved_bytes), moved_bytes, moved_bytes == size_bytes)
+        return TimedFile(seconds, 2 + bool(moved_bytes), moved_bytes, moved_bytes == size_bytes)
 
     def _is_same_file(self, number: int, opened: Created, size_bytes: int) -> bool:
         """Whether a handle that was opened by name is of the file that was created here.
@@ -119,7 +119,7 @@ class ManyFiles:
 
     def pull(
         self, path: str, sink: transfer.Sink, size_bytes: int | None = None, until: float = math.inf
-    ) -> Timed:
+    ) -> TimedFile:
         """Reads an existing file: CREATE, READ, CLOSE. A link is opened itself.
 
         size_bytes: its required size. Raises ServerSaid where it cannot be opened.
@@ -136,7 +136,9 @@ class ManyFiles:
         moved_bytes = self._await_moves(reads, until)
         self._close(0, opened)
         seconds = time.perf_counter() - began
-        return Timed(seconds, 2 + bool(moved_bytes), moved_bytes, moved_bytes == opened.size_bytes)
+        return TimedFile(
+            seconds, 2 + bool(moved_bytes), moved_bytes, moved_bytes == opened.size_bytes
+        )
 
     def remove(self) -> None:
         """Empties the files and closes their handles, many at once: the server deletes them."""

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
-from probes.core.meaning import Hex, Number, Text
+from probes.core.field_types import Hex, Number, Text
 from probes.core.records import SMB_PORT, Details, Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files import journal, payload

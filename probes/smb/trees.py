@@ -17,9 +17,9 @@ from typing import TypeVar
 from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Last, Unavailable
 from probes.smb import listing, status
-from probes.smb.ends import FolderSink
-from probes.smb.listing import Entry, Passed
-from probes.smb.many_files import ManyFiles, Timed
+from probes.smb.client_end import FolderSink
+from probes.smb.listing import Entry, SkippedFiles
+from probes.smb.many_files import ManyFiles, TimedFile
 from probes.smb.pipe import Pipe, fitting
 from probes.smb.session import Session
 from probes.smb.smbprotocol_session import Smb2Session
@@ -34,7 +34,7 @@ MOST_AT_ONCE = 4096
 """Files of one folder on the share, each of which this run keeps open."""
 
 T = TypeVar("T")
-Timing = Generator[Sample, None, list[Timed]]
+Timing = Generator[Sample, None, list[TimedFile]]
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Copy:
     moved_bytes: int = 0
     is_complete: bool = False
     """Whether all readable files were copied."""
-    passed: Passed = field(default_factory=Passed)
+    passed: SkippedFiles = field(default_factory=SkippedFiles)
 
     def details(self) -> Details:
         """Returns the counts of what was copied, and what was not."""
@@ -78,7 +78,7 @@ class Copy:
         files.share = f"//{peer.host}/{peer.share}" if asks_room else ""
         numbers = iter(range(10**6))
 
-        def push(fd: int | None, until: float) -> Timed | None:
+        def push(fd: int | None, until: float) -> TimedFile | None:
             began = time.perf_counter()
             if fd is None or len(files.handles) >= MOST_AT_ONCE:
                 pipe.limit(time.monotonic() + CLEANING_SECONDS)
@@ -102,7 +102,7 @@ class Copy:
         files = ManyFiles(pipe, "", {"read": fitting(pipe, "read").shape})
         with closing(FolderSink(self.folder)) as sink:
 
-            def pull(entry: Entry, until: float) -> Timed | None:
+            def pull(entry: Entry, until: float) -> TimedFile | None:
                 start = self.moved_bytes
                 if not self._has_room(entry.size_bytes):
                     return None
@@ -123,10 +123,10 @@ class Copy:
         pipe: Pipe,
         files: ManyFiles,
         sources: Iterable[T],
-        copy: Callable[[T, float], Timed | None],
+        copy: Callable[[T, float], TimedFile | None],
     ) -> Timing:
         """Copies one file after the other until all are done, or time or room are used up."""
-        timed: list[Timed] = []
+        timed: list[TimedFile] = []
         sampled, began, until = 0.0, time.perf_counter(), time.monotonic() + self.seconds
         pipe.limit(until + GRACE_SECONDS)
         yield Sample(0.0, 0)
@@ -158,7 +158,7 @@ class Copy:
 class _Source:
     """An open file of the user's to push; zeros replace what can no longer be read of it."""
 
-    def __init__(self, fd: int, passed: Passed) -> None:
+    def __init__(self, fd: int, passed: SkippedFiles) -> None:
         self._fd, self._passed = fd, passed
         self.size_bytes = os.fstat(fd).st_size
 
@@ -172,7 +172,7 @@ class _Source:
         return memoryview(content.ljust(size, b"\0"))
 
 
-def walk(top: str, passed: Passed) -> Iterator[int | None]:
+def walk(top: str, passed: SkippedFiles) -> Iterator[int | None]:
     """Yields each regular file below a folder, open for reading until the next one; None after the
     last one of each folder."""
 

@@ -13,7 +13,7 @@ from probes.core.stage import Last, Running, Stage, no_agent
 from probes.files import folders, layers
 from probes.host import cgroup
 from probes.programs import fio
-from probes.storage import Setting, others
+from probes.storage import Setting, foreign_io
 from probes.system import tools
 
 __all__ = ["STAGE", "Setting", "initiate", "respond"]
@@ -31,11 +31,11 @@ ROOMS = {
     "sequential": ("probes.storage.sequential", "measure"),
     "zones": ("probes.storage.zones", "measure"),
     "file": ("probes.storage.named_file", "measure"),
-    "synced": ("probes.storage.written", "measure_synced"),
-    "sustained": ("probes.storage.written", "measure_sustained"),
+    "synced": ("probes.storage.growing_write", "measure_synced"),
+    "sustained": ("probes.storage.growing_write", "measure_sustained"),
 }
 """Module and function that measure each pattern."""
-CHOSEN = ("probes.storage.chosen", "measure")
+CHOSEN = ("probes.storage.user_pattern", "measure")
 """Module and function for requests that the user set, whatever the pattern."""
 VERBS = {
     "sequential": ("read", "write"),
@@ -86,7 +86,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     quiet = None
     looked_at = setting.pattern in LOOKED_AT and setting.seconds >= LOOK_FROM_SECONDS
     if looked_at and (setting.verb, setting.cache) == ("read", "uncached"):
-        quiet = others.quiet(device)
+        quiet = foreign_io.quiet(device)
     module, function = CHOSEN if setting.is_custom else ROOMS[setting.pattern]
     module, function = WITHOUT_FIO if no_fio else (module, function)
     measure = getattr(importlib.import_module(module), function)
@@ -119,11 +119,11 @@ def _counted(running: Running, verb: str, device: str | None) -> Running:
                 details: Details = end.value
                 break
             if opened is None:
-                opened = others.look(device)
+                opened = foreign_io.look(device)
             if isinstance(each, Last):
-                closed, moved_bytes = others.look(device), each.moved_bytes
+                closed, moved_bytes = foreign_io.look(device), each.moved_bytes
             yield each
     if opened is None or closed is None:
         return details
     payload_bytes = {"written_bytes" if verb == "write" else "read_bytes": moved_bytes}
-    return {**others.around(device, opened, closed, **payload_bytes), **details}
+    return {**foreign_io.around(device, opened, closed, **payload_bytes), **details}

@@ -14,9 +14,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Dict, Generator, Iterator, List
 
-from probes.core.meaning import Address, Seconds
+from probes.core.field_types import Address, Seconds
 from probes.core.records import Details, Endpoint, Sample
-from probes.core.stage import Known, Last, Running, Stage, Turn
+from probes.core.stage import Last, RunFacts, Running, Stage, Turn
 from probes.net import exchange, fit, port, warm
 from probes.net.exchange import DECADES, LEAST_TIMES, Times, percentiles, quick, table
 from probes.net.port import Meeting
@@ -55,7 +55,7 @@ class Setting:
             raise ValueError(f"no such time: {self.seconds} s")
 
 
-def turns(facts: Known) -> Iterator[Turn]:
+def turns(facts: RunFacts) -> Iterator[Turn]:
     """Yields a turn with messages from the client to the server's agent."""
     longest = (MOST_TIMES_ALONE if facts.is_only else MOST_TIMES) * USUAL_SECONDS
     usual = max(USUAL_SECONDS, min(ROUND_TRIPS * facts.connect_seconds, longest))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Iterator
 
 from probes.core.records import SIDES, Endpoint
-from probes.core.stage import Known, Running, Stage, Turn
+from probes.core.stage import RunFacts, Running, Stage, Turn
 from probes.stages import tcp
 
 STAGE = Stage("loopback", measures="the limit of this tool on that host", explains=False)
@@ -19,7 +19,7 @@ ADDRESS = "127.0.0.1"
 Setting = tcp.OneWay
 
 
-def turns(facts: Known) -> Iterator[Turn]:
+def turns(facts: RunFacts) -> Iterator[Turn]:
     """Yields a turn on each host that has an agent."""
     for side in SIDES if facts.agent else SIDES[:1]:
         setting = Setting("push", 1)

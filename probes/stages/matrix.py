@@ -13,9 +13,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
-from probes.core.meaning import Address, Count, Seconds, Text
+from probes.core.field_types import Address, Count, Seconds, Text
 from probes.core.records import Details, Endpoint, run_rate, window_rates
-from probes.core.stage import LONG_BUDGET_SECONDS, Known, Running, Stage, Turn, Unavailable
+from probes.core.stage import LONG_BUDGET_SECONDS, RunFacts, Running, Stage, Turn, Unavailable
 from probes.net import rtt, transfer
 from probes.net.transfer import Shape, Transfer
 from probes.net.windows import AUTOTUNED, STREAMS, Place, choose_next, knee, windows_for
@@ -92,7 +92,7 @@ class Setting:
         return Shape(self.verb, streams, buffer_bytes, seconds, window_bytes=window)
 
 
-def turns(facts: Known) -> Iterator[Turn]:
+def turns(facts: RunFacts) -> Iterator[Turn]:
     """Yields a push; a pull too where there is time for both, or this stage alone runs."""
     verbs = ("push", "pull") if facts.thorough else ("push",)
     for index, verb in enumerate(verbs):
@@ -106,7 +106,7 @@ def turns(facts: Known) -> Iterator[Turn]:
         )
 
 
-def fitted(setting: Setting, facts: Known) -> Setting:
+def fitted(setting: Setting, facts: RunFacts) -> Setting:
     """Fits the windows and the time of a cell to the path.
 
     A direction that already carries a standard link's payload is left out, unless this stage alone

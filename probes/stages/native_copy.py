@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Iterator, Optional, Tuple
 
-from probes.core.meaning import Folder, Seconds, Size, Text
+from probes.core.field_types import Folder, Seconds, Size, Text
 from probes.core.records import OWN_COPIES, Details, Endpoint, Sample
 from probes.core.stage import Running, Stage, Window, no_agent, requested
 from probes.files import free_space, page_cache, payload, served_file, source_file
+from probes.files.created_folder import ANSWER_SECONDS, KNOWN_ERRORS, refused, speaking_of, waited
 from probes.files.folders import read_mount
-from probes.files.own_folder import ANSWER_SECONDS, KNOWN_ERRORS, refused, speaking_of, waited
 from probes.files.served_file import check_name, new_name, source_name
 from probes.programs import copy_program
 from probes.programs.copy_program import CopyBroke, Program, started

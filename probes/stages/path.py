@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Callable, Dict, Iterator, Optional, TypeVar
 
-from probes.core.meaning import Port, Seconds, Text
+from probes.core.field_types import Port, Seconds, Text
 from probes.core.records import DROPS, Details, Endpoint, Sample
-from probes.core.stage import Known, Last, Running, Stage, Turn, Unavailable
-from probes.net import black_hole, callers, icmp, port, rtt, transfer
+from probes.core.stage import Last, RunFacts, Running, Stage, Turn, Unavailable
+from probes.net import black_hole, icmp, peers, port, rtt, transfer
 from probes.net.black_hole import Trial
 from probes.net.port import Meeting
 from probes.system.child import NoAnswer, answered
@@ -71,7 +71,7 @@ class Setting:
     """Whether to fill the path as well, which takes most of the time."""
 
 
-def turns(facts: Known) -> Iterator[Turn]:
+def turns(facts: RunFacts) -> Iterator[Turn]:
     """Yields a turn from the client to the share's port, and back where an agent is there.
 
     A short run leaves out the load: the copies need its time.
@@ -88,7 +88,7 @@ def turns(facts: Known) -> Iterator[Turn]:
     )
 
 
-def fitted(setting: Setting, facts: Known) -> Setting:
+def fitted(setting: Setting, facts: RunFacts) -> Setting:
     """Returns the setting unchanged. Raises Unavailable where the server's address is unknown."""
     if not facts.address:
         raise Unavailable("the server's address is unknown (use //host/share as TARGET)")
@@ -122,7 +122,7 @@ class _Serving:
                     self.load = self.stack.enter_context(opened)
             meeting.tell({"port": self.load.port, "nonce": self.load.nonce})
         elif do == PATH_MTU:
-            client = callers.peer_address(meeting.control)
+            client = peers.peer_address(meeting.control)
             seconds = min(float(meeting.request["seconds"]), self.setting.seconds)
             meeting.tell(icmp.path_mtu(client, float(meeting.request["rtt_seconds"]), seconds))
         elif do in (black_hole.TAKE, black_hole.GIVE):

@@ -16,10 +16,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Dict, Iterator, List, Tuple
 
-from probes.core.meaning import Address, Port, Seconds, Text
+from probes.core.field_types import Address, Port, Seconds, Text
 from probes.core.records import Details, Endpoint, Sample, run_rate
-from probes.core.stage import Known, Last, Running, Stage, Turn, Unavailable
-from probes.net import callers, port, transfer
+from probes.core.stage import Last, RunFacts, Running, Stage, Turn, Unavailable
+from probes.net import peers, port, transfer
 from probes.net.port import Meeting
 from probes.net.transfer import Shape
 from probes.system import rtnetlink
@@ -59,7 +59,7 @@ class Setting:
     seconds: Seconds = 3.0
 
 
-def turns(facts: Known) -> Iterator[Turn]:
+def turns(facts: RunFacts) -> Iterator[Turn]:
     """Yields a turn from the client to each address of the server."""
     yield Turn(STAGE.name, Setting(facts.address, facts.port), STAGE.usual_seconds, peer="agent")
 
@@ -110,7 +110,7 @@ def respond(setting: Setting) -> Iterator[Endpoint]:
     with ExitStack() as stack:
 
         def serve(meeting: Meeting) -> None:
-            callers.expect_also(str(each) for each in meeting.request["callers"])
+            peers.expect_also(str(each) for each in meeting.request["callers"])
             responder = stack.enter_context(transfer.respond("", setting.seconds))
             addresses = [asdict(each) for each in own_addresses()]
             meeting.tell({"port": responder.port, "nonce": responder.nonce, "addresses": addresses})
@@ -144,7 +144,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     responder = replace(peer, port=int(reply["port"]), nonce=_check_nonce(reply["nonce"]))
     if len(ways) > 1:
         # Imported here: the other end runs on Python 3.9.
-        from probes.smb.offered import identity
+        from probes.smb.server_query import identity
 
         server = identity(Endpoint(host=setting.host, port=setting.port))
         seconds = max(LEAST_SECONDS, setting.seconds / (2 * len(ways)))

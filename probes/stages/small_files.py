@@ -13,13 +13,13 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from probes.core.meaning import Count, FolderOrNone, Seconds, Size, Text
+from probes.core.field_types import Count, FolderOrNone, Seconds, Size, Text
 from probes.core.records import Details, Endpoint, Sample
-from probes.core.stage import Known, Last, Running, Stage, Turn, Unavailable, no_agent
+from probes.core.stage import Last, RunFacts, Running, Stage, Turn, Unavailable, no_agent
 from probes.files import payload
 from probes.smb import status, transfer
 from probes.smb.login import open_session
-from probes.smb.many_files import DEPTH, ManyFiles, Timed
+from probes.smb.many_files import DEPTH, ManyFiles, TimedFile
 from probes.smb.pipe import Pipe, round_trips
 from probes.smb.run_folder import joined
 
@@ -70,7 +70,7 @@ class Setting:
     """This host's folder, in which a nameless file receives a pulled tree."""
 
 
-def turns(facts: Known) -> Iterator[Turn]:
+def turns(facts: RunFacts) -> Iterator[Turn]:
     """Yields a push, then a pull."""
     for verb in VERBS:
         yield Turn(
@@ -83,7 +83,7 @@ def turns(facts: Known) -> Iterator[Turn]:
         )
 
 
-def fitted(setting: Setting, facts: Known) -> Setting:
+def fitted(setting: Setting, facts: RunFacts) -> Setting:
     """Returns the setting unchanged. Raises Unavailable where there is no room for the files."""
     if facts.room_bytes < setting.files * setting.file_bytes:
         raise Unavailable(f"not enough free space on the share for {setting.files} files of 16 KiB")
@@ -137,7 +137,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     return {**_details(timed, rtts), "hash_ok": files.intact, **facts.used}
 
 
-def _details(timed: list[Timed], rtts: list[float]) -> Details:
+def _details(timed: list[TimedFile], rtts: list[float]) -> Details:
     each = sorted(one.seconds for one in timed)
     # The list twice has the same quartiles, and also some for a single file.
     low, median, high = statistics.quantiles(each * 2, n=4, method="inclusive")
@@ -177,9 +177,9 @@ def _copy_tree(setting: Setting, peer: Endpoint) -> Running:
 
 def _window(
     setting: Setting, files: SmallFiles, until: float
-) -> Generator[Sample, None, list[Timed]]:
+) -> Generator[Sample, None, list[TimedFile]]:
     """Copies until all are done or the time is over; LEAST_FILES get a little more time."""
-    timed: list[Timed] = []
+    timed: list[TimedFile] = []
     elapsed = sampled = 0.0
     yield Sample(0.0, 0)
     for number in files.numbers if setting.verb == "pull" else range(setting.files):
@@ -224,11 +224,11 @@ class SmallFiles:
         while len(handles) < files and not self._files.full and time.monotonic() < until:
             self._files.make(range(len(handles), min(files, len(handles) + DEPTH)), self._write)
 
-    def push(self, number: int) -> Timed | None:
+    def push(self, number: int) -> TimedFile | None:
         """Pushes a new file; None where the server opens no more of them."""
         return self._files.push(number, self._file_bytes, partial(self._content, number))
 
-    def pull(self, number: int) -> Timed:
+    def pull(self, number: int) -> TimedFile:
         """Pulls a file that was made, and compares its content afterwards."""
         timed = self._files.pull(self._files.name(number), self._take, self._file_bytes)
         self._look(number)

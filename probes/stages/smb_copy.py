@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import TypeVar
 
-from probes.core.meaning import Count, FolderOrNone, Seconds, Size, Text
+from probes.core.field_types import Count, FolderOrNone, Seconds, Size, Text
 from probes.core.records import OWN_COPIES, Details, Endpoint, Sample
 from probes.core.stage import (
     Last,
@@ -31,8 +31,8 @@ from probes.core.stage import (
 from probes.files import payload
 from probes.host.counters import process_seconds
 from probes.smb import status, transfer
+from probes.smb.client_end import Check, FolderSink, FolderSource, MemorySink, MemorySource, spread
 from probes.smb.copy_length import CopyLength, Flushes
-from probes.smb.ends import Check, FolderSink, FolderSource, MemorySink, MemorySource, spread
 from probes.smb.frames import Broken
 from probes.smb.login import open_session
 from probes.smb.pipe import Flight, Pipe, fitting

@@ -13,9 +13,9 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
-from probes.core.meaning import Count, Seconds, Size, Text
+from probes.core.field_types import Count, Seconds, Size, Text
 from probes.core.records import Details, Endpoint, Sample
-from probes.core.stage import NO_ROOM, Known, Last, Running, Stage, Turn, Unavailable, no_agent
+from probes.core.stage import NO_ROOM, Last, RunFacts, Running, Stage, Turn, Unavailable, no_agent
 from probes.files import payload
 from probes.smb import status
 from probes.smb.frames import Broken
@@ -97,7 +97,7 @@ class Cell:
     """Time from sending a request to its full reply."""
 
 
-def turns(facts: Known) -> Iterator[Turn]:
+def turns(facts: RunFacts) -> Iterator[Turn]:
     """Yields a pull; a push too where there is time for both."""
     verbs = ("pull", "push") if facts.thorough else ("pull",)
     for verb in verbs:
@@ -111,7 +111,7 @@ def turns(facts: Known) -> Iterator[Turn]:
         )
 
 
-def fitted(setting: Setting, facts: Known) -> Setting:
+def fitted(setting: Setting, facts: RunFacts) -> Setting:
     """Sets size_bytes by the source file or the free space. Raises Unavailable where too small."""
     pulls = setting.verb == "pull"
     size = facts.source_bytes if pulls else min(IN_FLIGHT_LIMIT_BYTES, facts.room_bytes)

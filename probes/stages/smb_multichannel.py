@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, cast
 from probes.core.records import Endpoint, Sample
 from probes.core.stage import (
     LONG_BUDGET_SECONDS,
-    Known,
     Last,
+    RunFacts,
     Running,
     Stage,
     Turn,
@@ -59,7 +59,7 @@ fitted = smb_matrix.fitted
 respond = no_agent
 
 
-def turns(facts: Known) -> Iterator[Turn]:
+def turns(facts: RunFacts) -> Iterator[Turn]:
     """Yields a pull; a push too where this stage alone runs. Only SMB3 has channels."""
     for verb in ("pull", "push") if facts.is_only else ("pull",):
         if facts.dialect.startswith("3"):

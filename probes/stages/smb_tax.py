@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from probes.core.meaning import Seconds, Size, Text
+from probes.core.field_types import Seconds, Size, Text
 from probes.core.records import Endpoint
 from probes.core.stage import Running, Stage, no_agent
 from probes.smb.session import SECURITIES

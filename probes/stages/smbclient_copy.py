@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Callable, Iterator, Optional, Tuple
 
-from probes.core.meaning import FolderOrNone, Seconds, Size, Text
+from probes.core.field_types import FolderOrNone, Seconds, Size, Text
 from probes.core.records import OWN_COPIES, Details, Endpoint, Sample
 from probes.core.stage import Running, Window, requested
 from probes.files import page_cache, served_file, source_file
 from probes.programs import smbclient
-from probes.programs.smbclient import Connected, Said
+from probes.programs.smbclient import Client, StatusError
 from probes.system.platform import descriptor, os
 from probes.watch import program_watch, thread_calls
 
@@ -157,7 +157,7 @@ class _Arriving:
 
 
 class _Window(Window):
-    def __init__(self, setting: Setting, peer: Endpoint, client: Connected) -> None:
+    def __init__(self, setting: Setting, peer: Endpoint, client: Client) -> None:
         super().__init__()
         self._setting, self._client = setting, client
         self._pushes = setting.copy.startswith("push")
@@ -189,7 +189,7 @@ class _Window(Window):
         setting = self._setting
         try:
             yield
-        except (Said, ConnectionError, TimeoutError) as error:
+        except (StatusError, ConnectionError, TimeoutError) as error:
             text = f"{setting.copy} failed after {self.moved_bytes} of {setting.size_bytes} bytes"
             if isinstance(error, TimeoutError):
                 raise TimeoutError(f"{self.where}: {text}: {error}") from None

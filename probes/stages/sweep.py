@@ -13,9 +13,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from probes.core.meaning import Address, Seconds, Text
+from probes.core.field_types import Address, Seconds, Text
 from probes.core.records import Details, Endpoint, run_rate, window_rates
-from probes.core.stage import LONG_BUDGET_SECONDS, Known, Running, Stage, Turn
+from probes.core.stage import LONG_BUDGET_SECONDS, RunFacts, Running, Stage, Turn
 from probes.net import transfer
 from probes.net.transfer import Shape, Transfer
 from probes.net.windows import run_to_end, smallest_buffer
@@ -69,7 +69,7 @@ class Setting:
         Shape(self.verb, seconds=self.seconds)
 
 
-def turns(facts: Known) -> Iterator[Turn]:
+def turns(facts: RunFacts) -> Iterator[Turn]:
     """Yields sweeps between the hosts, and where there is time on each host's loopback."""
     on_hosts = [("client", "loopback", "push"), ("server", "loopback", "push")]
     between = [("client", "tcp", "push"), ("client", "tcp", "pull")]

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import ClassVar
 
-from probes.core.meaning import Address, Count, Number, Seconds, Text
+from probes.core.field_types import Address, Count, Number, Seconds, Text
 from probes.core.records import Details, Endpoint, window_rates
 from probes.core.stage import Running, Stage
 from probes.net import transfer

@@ -15,9 +15,9 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from typing import Iterator, List, Optional
 
-from probes.core.meaning import Address, Count, Number, Seconds, Text
+from probes.core.field_types import Address, Count, Number, Seconds, Text
 from probes.core.records import Details, Endpoint, Sample, window_rates
-from probes.core.stage import LONG_BUDGET_SECONDS, Known, Last, Running, Stage, Turn, Unavailable
+from probes.core.stage import LONG_BUDGET_SECONDS, Last, RunFacts, Running, Stage, Turn, Unavailable
 from probes.net import datagrams, port
 from probes.net.datagrams import HEADER, MOST_DATAGRAMS
 from probes.net.paced import MOST_PAYLOAD_BYTES, SILENCE_SECONDS, Pace, Receiver, Sender
@@ -74,14 +74,14 @@ class Setting:
         return Pace(self.bytes_per_second, self.payload_bytes, self.seconds)
 
 
-def turns(facts: Known) -> Iterator[Turn]:
+def turns(facts: RunFacts) -> Iterator[Turn]:
     """Yields a turn for each direction."""
     for index, verb in enumerate(VERBS):
         setting, parts = Setting(verb, address=facts.address), len(VERBS) - index + 1
         yield Turn(f"datagrams {verb}", setting, USUAL_SECONDS, parts, peer="agent")
 
 
-def fitted(setting: Setting, facts: Known) -> Setting:
+def fitted(setting: Setting, facts: RunFacts) -> Setting:
     """Sets a pace below TCP's rate in that direction. Raises Unavailable where TCP is too slow."""
     pace = min(MOST_BYTES_PER_SECOND, SHARE_OF_TCP * facts.bytes_per_second)
     if pace * setting.seconds < LEAST_DATAGRAMS * setting.payload_bytes:

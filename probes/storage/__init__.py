@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from probes.core.meaning import Count, Device, File, FolderOrNone, Seconds, Size, Text
+from probes.core.field_types import Count, Device, File, FolderOrNone, Seconds, Size, Text
 
 
 @dataclass(frozen=True)
@@ -40,5 +40,5 @@ class Setting:
 
     @property
     def is_custom(self) -> bool:
-        """Whether the user set the pattern of requests, so that chosen.py measures it."""
+        """Whether the user set the pattern of requests, so that user_pattern.py measures it."""
         return self.pattern == "random" or bool(self.block_bytes or self.depth)

@@ -16,7 +16,7 @@ from typing import Generator, Iterator, NamedTuple, Sequence
 from probes.core.records import Details, Sample
 from probes.core.stage import Last
 from probes.programs import fio
-from probes.storage import others
+from probes.storage import foreign_io
 from probes.storage.sequential import GRACE_SECONDS
 
 READ_BYTES = 4096
@@ -153,17 +153,17 @@ def deadline(jobs: Sequence[fio.Job]) -> float:
 
 def run_jobs(
     jobs: Sequence[fio.Job], device: str | None
-) -> Generator[Sample, None, tuple[list[fio.Result], others.Look, others.Look]]:
+) -> Generator[Sample, None, tuple[list[fio.Result], foreign_io.Look, foreign_io.Look]]:
     """Runs jobs; yields the sample that opens the window, with the first I/O.
 
     Returns the results, and the counts of the device before and after.
     """
-    start = others.look(device)
+    start = foreign_io.look(device)
     with fio.running(jobs, deadline(jobs)) as run:
         run.wait_for_io()
         yield Sample(0.0, 0)
         results = run.results()
-    return results, start, others.look(device)
+    return results, start, foreign_io.look(device)
 
 
 def samples(each: Sequence[Settled]) -> Iterator[Sample]:

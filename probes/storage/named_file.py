@@ -15,13 +15,13 @@ import time
 from contextlib import contextmanager
 from typing import Generator, Iterator, List, Optional
 
-from probes.core.meaning import Count, Folder, Name
+from probes.core.field_types import Count, Folder, Name
 from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Last, Running, Unavailable
 from probes.files import folders, page_cache, place
-from probes.storage import Setting, others, sequential
+from probes.storage import Setting, foreign_io, sequential
+from probes.storage.growing_write import Workers, middle_and_worst
 from probes.storage.sequential import cache_details
-from probes.storage.written import Workers, middle_and_worst
 from probes.system.platform import descriptor, os
 
 SAMPLE_SECONDS = 0.25
@@ -51,13 +51,13 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         if setting.cache == "cached":
             page_cache.warm(fd, size_bytes)
         state = page_cache.state(fd, size_bytes)
-        start = others.look(device)
+        start = foreign_io.look(device)
         yield Sample(0.0, 0)
         run = Pass(fd, size_bytes, setting.seconds, DEPTH if direct else 1)
         samples = yield from sample_pass(run, setting.seconds + GRACE_SECONDS)
         # Dirty blocks have a place by now: direct reads had to wait until they were written.
         location = place.place(fd)
-    counted = others.around(device, start, others.look(device), read_bytes=run.moved_bytes)
+    counted = foreign_io.around(device, start, foreign_io.look(device), read_bytes=run.moved_bytes)
     rate = run.moved_bytes / run.elapsed_seconds
     return {
         **counted,

@@ -16,7 +16,7 @@ from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Last, Running, Unavailable
 from probes.files import folders, free_space, page_cache, place, source_file
 from probes.programs import fio
-from probes.storage import Setting, others
+from probes.storage import Setting, foreign_io
 from probes.system.platform import descriptor, os
 
 TRIAL_SHARE = 0.2
@@ -164,7 +164,7 @@ def measure_job(job: fio.Job, device: str | None) -> Running:
     (one, the whole), moved_bytes, the device's counts, and window_rates_bytes_per_second where the
     run was long enough. Errors: fio.FioFailed.
     """
-    start = others.look(device)
+    start = foreign_io.look(device)
     result, samples = yield from run_job(job)
     payload_bytes = {"written_bytes" if job.part == "write" else "read_bytes": result.moved_bytes}
     return {
@@ -177,7 +177,7 @@ def measure_job(job: fio.Job, device: str | None) -> Running:
             {"from_ratio": 0.0, "to_ratio": 1.0, "bytes_per_second": result.bytes_per_second}
         ],
         "moved_bytes": result.moved_bytes,
-        **others.around(device, start, others.look(device), **payload_bytes),
+        **foreign_io.around(device, start, foreign_io.look(device), **payload_bytes),
         **window_details(samples),
     }
 

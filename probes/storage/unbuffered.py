@@ -11,7 +11,7 @@ from dataclasses import replace
 from probes.core.records import Endpoint, Sample
 from probes.core.stage import Running
 from probes.files import folders, free_space, page_cache, payload, source_file
-from probes.storage import Setting, named_file, others, sequential, written
+from probes.storage import Setting, foreign_io, growing_write, named_file, sequential
 from probes.storage.named_file import BLOCK_BYTES, DEPTH, GRACE_SECONDS, Pass
 from probes.system.platform import descriptor, os
 
@@ -33,23 +33,23 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         size_bytes = free_space.fitting(setting.size_bytes, setting.folder)
         size_bytes = size_bytes // BLOCK_BYTES * BLOCK_BYTES
         if not size_bytes:
-            raise written.no_room(setting)
+            raise growing_write.no_room(setting)
         return (yield from _write(setting, fd, size_bytes))
 
 
 def _write(setting: Setting, fd: int, size_bytes: int) -> Running:
     device = folders.folder_facts(setting.folder).device
     direct = page_cache.pass_by(fd)
-    start = others.look(device)
+    start = foreign_io.look(device)
     yield Sample(0.0, 0)
     run = _Puts(fd, size_bytes, setting)
     samples = yield from named_file.sample_pass(run, setting.seconds + GRACE_SECONDS)
     rate = run.moved_bytes / run.elapsed_seconds
     return {
-        **others.around(device, start, others.look(device), written_bytes=run.moved_bytes),
+        **foreign_io.around(device, start, foreign_io.look(device), written_bytes=run.moved_bytes),
         "device": device,
         "direct": direct,
-        "latency_seconds": written.middle_and_worst(run.latencies_seconds),
+        "latency_seconds": growing_write.middle_and_worst(run.latencies_seconds),
         "zones": [{"from_ratio": 0.0, "to_ratio": 1.0, "bytes_per_second": rate}],
         **sequential.window_details(samples),
     }

@@ -1,7 +1,7 @@
 """The disk zone by zone, from its outer edge to its inner, and the time of a seek.
 
 A block device is read at the centre of each of its equal spans, past the page cache. Where there
-is none to read, and for writing, files are placed in the folder (probes/storage/placed.py).
+is none to read, and for writing, files are placed in the folder (probes/storage/placed_zones.py).
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator, NamedTuple, Sequence
 
-from probes.core.meaning import Device
+from probes.core.field_types import Device
 from probes.core.records import Details, Endpoint
 from probes.core.stage import Running, Unavailable
 from probes.files import folders
 from probes.files.layers import kernel_name
 from probes.programs import fio
-from probes.storage import Setting, curve, others, placed
+from probes.storage import Setting, curve, foreign_io, placed_zones
 from probes.storage.curve import Settled, subtract_seek
 from probes.storage.sequential import cache_details
 from probes.system.platform import descriptor, os
@@ -52,7 +52,7 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
     if setting.zones < 1:
         raise ValueError("a disk has at least one zone")
     if not setting.device:
-        return placed.measure(setting, peer)
+        return placed_zones.measure(setting, peer)
     if setting.verb != "read":
         raise ValueError("a block device is opened for reading only")
     return _device(setting)
@@ -89,7 +89,7 @@ def _device(setting: Setting) -> Running:
         yield from curve.samples(each)
         moved_bytes = sum(one.moved_bytes for one in each)
         _refuse_nothing(setting.device, moved_bytes, below, _read_below(device.name))
-        counted = others.around(device.name, start, others.look(device.name), moved_bytes)
+        counted = foreign_io.around(device.name, start, foreign_io.look(device.name), moved_bytes)
     looks = list(zip(numbers, each, results))
     rows = [
         _row(zone, device.size_bytes, [(one, read) for i, one, read in looks if i == number])
@@ -168,14 +168,14 @@ def _read_below(device: str | None) -> int | None:
     """Returns the bytes read by the disks right below a loop or mapped device; None: unknown."""
     if device is None:
         return None
-    node = others.SYS_BLOCK / device
+    node = foreign_io.SYS_BLOCK / device
     below = sorted(each.name for each in node.glob("slaves/*"))
     for backing in node.glob("loop/backing_file"):
         file = Path(backing.read_text().rstrip("\n"))
         # A deleted or nameless file cannot be looked up by a name.
         under = folders.folder_facts(str(file)).device if is_visible(file) else None
         below = [under] if under else []
-    counts = [others.look(each).device for each in below]
+    counts = [foreign_io.look(each).device for each in below]
     known_bytes = [each.read_bytes for each in counts if each is not None]
     return sum(known_bytes) if known_bytes and len(known_bytes) == len(counts) else None
 

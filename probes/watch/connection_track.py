@@ -10,7 +10,7 @@ from probes.core.copy_trace import SocketLook
 from probes.core.records import Details
 from probes.sockets import limits, tcp_info
 from probes.sockets.sock_diag import Socket, parse
-from probes.watch.look_rows import socket_row, thinned
+from probes.watch.trace_rows import socket_row, thinned
 
 MOST_LOOKS = 2000  # even: see Track.take
 """Limit of looks at one connection, some hundred bytes each."""

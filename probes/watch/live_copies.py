@@ -17,8 +17,8 @@ from probes.sockets.sock_diag import Socket, Sockets, parse
 from probes.system.waiting import select
 from probes.watch import running_copies
 from probes.watch.connection_track import Track
-from probes.watch.running_copies import LEAST_BYTES, Running, Wanted, counted
-from probes.watch.socket_watch import Observed, Watch
+from probes.watch.running_copies import LEAST_BYTES, CopyFilter, Running, counted
+from probes.watch.socket_watch import Observations, Watch
 
 REPORT_SECONDS, SHOWN_SECONDS = 1.0, 5.0
 """Interval of the reports, and the least time before each that it covers."""
@@ -44,7 +44,7 @@ class LiveCopy:
     running: Running
     bytes_per_second: float
     """Rate in the last second, both directions together."""
-    observed: Optional[Observed]
+    observed: Optional[Observations]
     """Observations; None: those of the previous report still hold."""
 
 
@@ -98,7 +98,7 @@ def watch(emit: Emit, control_fd: int, pid: int, address: str) -> None:
     """Watches until control_fd can be read, or the process ends.
 
     emit: takes the copies, the number of further ones, and the CPU seconds that this took. pid,
-    address: see running_copies.Wanted.
+    address: see running_copies.CopyFilter.
 
     Raises:
         Refused: no such process, or another user's.
@@ -106,7 +106,7 @@ def watch(emit: Emit, control_fd: int, pid: int, address: str) -> None:
     """
     family = running_copies.family_of(pid)
     with Sockets() as sockets, contextlib.ExitStack() as stack:
-        live = _Live(sockets, Wanted(pid, address))
+        live = _Live(sockets, CopyFilter(pid, address))
         stack.callback(live.close)
         began, due = time.process_time(), time.monotonic()
         while True:
@@ -141,7 +141,7 @@ class _Live:
     """The connections of this host and those of them that carry copies."""
 
     sockets: Sockets
-    target: Wanted
+    target: CopyFilter
     copies: Dict[bytes, _Copy] = field(default_factory=dict)
     counts: Dict[bytes, Tuple[int, int]] = field(default_factory=dict)
     """Bytes that each connection had sent and received at the last search."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Dict, List, Optional, Sequence, Tuple
 
 from probes.core.copy_trace import Bin
-from probes.watch.look_rows import ThreadSnapshot
 from probes.watch.thread_calls import OTHER, READ, SEND, WRITE
 from probes.watch.thread_states import RUNS
+from probes.watch.trace_rows import ThreadSnapshot
 
 LOOKS_OF_A_BIN = 4
 MOST_BINS = 96

@@ -14,10 +14,10 @@ from typing import Callable, Iterator, List, Sequence
 from probes.core.copy_trace import IDLE
 from probes.core.records import Details
 from probes.core.stage import Window
-from probes.watch.look_rows import ThreadSnapshot
 from probes.watch.program_time import bins
 from probes.watch.thread_calls import Calls
 from probes.watch.thread_states import Threads
+from probes.watch.trace_rows import ThreadSnapshot
 
 LOOK_SECONDS, FIRST_LOOK_SECONDS = 0.05, 0.02
 """Interval of the looks, and of the first ones: the copy may be a short one."""

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Optional, Tuple
 
-from probes.core.meaning import Address, Count, Port, Seconds
+from probes.core.field_types import Address, Count, Port, Seconds
 from probes.core.records import SMB_PORTS
 from probes.core.stage import Refused, Unavailable
 from probes.files import open_files
@@ -43,7 +43,7 @@ KERNEL_CLIENT = "cifsd"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CopyFilter:
     """Criteria of a copy; an empty one matches anything."""
 
     pid: int = 0
@@ -115,7 +115,7 @@ def find(
         Refused: kind "unreachable", no such process; "permission", it is another user's.
         Unavailable: the kernel does not report sockets.
     """
-    target = Wanted(pid, address, (own_address, own_port), (peer_address, peer_port))
+    target = CopyFilter(pid, address, (own_address, own_port), (peer_address, peer_port))
     family, remotes = family_of(target.pid)
     # Only root sees which process has a socket open.
     ordinary = os.geteuid() != 0
@@ -192,7 +192,7 @@ def _remotes(family: _Family) -> List[Place]:
 
 
 def candidates(
-    sockets: Sockets, target: Wanted, family: _Family, remotes: List[Place]
+    sockets: Sockets, target: CopyFilter, family: _Family, remotes: List[Place]
 ) -> List[Socket]:
     """Returns the connections that may be the copy's, as they are now."""
     if target.local[1]:
@@ -221,7 +221,7 @@ def candidates(
     return clients + [each for each in served if each.identity not in identities]
 
 
-def _exactly(sockets: Sockets, target: Wanted) -> List[Socket]:
+def _exactly(sockets: Sockets, target: CopyFilter) -> List[Socket]:
     """Returns the other end of a connection; with translated addresses all at one of the ports."""
     states = sockets.find(ANY_PORT, "", False, MOST_LOOKED_AT)
     exact = [each for each in states if (each.local, each.peer) == (target.local, target.peer)]
@@ -304,7 +304,7 @@ def serves(state: Socket) -> bool:
 def _running(
     state: Optional[Socket],
     first: Dict[bytes, Socket],
-    target: Wanted,
+    target: CopyFilter,
     family: _Family,
     server: Tuple[int, ...],
 ) -> Running:

@@ -15,9 +15,9 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 
-from probes.core import meaning
+from probes.core import field_types
 from probes.core.copy_trace import Bin, CountLook, ProgramLook, ThreadLook
-from probes.core.meaning import Address, Port, Seconds, Text
+from probes.core.field_types import Address, Port, Seconds, Text
 from probes.files.open_files import Tally, owners, serving
 from probes.sockets.sock_diag import Sockets
 from probes.system import proc
@@ -25,14 +25,20 @@ from probes.system.platform import os
 from probes.system.proc import ProcessIo
 from probes.system.waiting import select
 from probes.watch.connection_track import MOST_LOOKS, Connection, Track
-from probes.watch.look_rows import CounterSnapshot, ThreadSnapshot, count_rows, thinned, thread_rows
 from probes.watch.program_time import bins
 from probes.watch.thread_calls import Calls
 from probes.watch.thread_states import Threads
+from probes.watch.trace_rows import (
+    CounterSnapshot,
+    ThreadSnapshot,
+    count_rows,
+    thinned,
+    thread_rows,
+)
 
 
 @dataclass(frozen=True)
-class Observed:
+class Observations:
     """Observations of a copy on one host."""
 
     connections: Tuple[Connection, ...]
@@ -90,7 +96,7 @@ class Setting:
     """Kernel name of the block device under the folder that the copy reads or writes here."""
     ends: Tuple[Port, ...] = ()
     """Ports of the one connection, here and at the other host; empty: any."""
-    pids: Tuple[meaning.Count, ...] = ()
+    pids: Tuple[field_types.Count, ...] = ()
     """Programs that make the copy; empty: the file server's are searched."""
     disk_verb: Text = ""
     """See thread_calls.Calls.of_program()."""
@@ -98,7 +104,7 @@ class Setting:
 
 def observe(
     setting: Setting, control_fd: int, window: Callable[[], Optional[Sequence[float]]]
-) -> Observed:
+) -> Observations:
     """Watches until control_fd can be read; then window() returns the copy's time span.
 
     window: two readings of this host's monotonic clock; None: no result is needed, and an empty
@@ -115,7 +121,7 @@ def observe(
     share = (time.process_time() - used) / max(1e-6, time.monotonic() - began)
     copied = window()
     if copied is None:
-        return Observed(())
+        return Observations(())
     return replace(watch.observed(float(copied[0]), float(copied[1])), cpu_ratio=share)
 
 
@@ -298,9 +304,9 @@ class Watch:
             pids = {pid for pid in pids if stats[pid].started_ticks >= self.began_ticks}
         return pids if len(pids) == 1 else set()
 
-    def observed(self, began: float, ended: float) -> Observed:
+    def observed(self, began: float, ended: float) -> Observations:
         """Returns the observations between two moments of this host's clock."""
-        return Observed(
+        return Observations(
             tuple(self.connections(began, ended)),
             tuple(thinned(thread_rows(self.thread_looks, began, ended))),
             tuple(thinned(count_rows(self.counts, began, ended))),

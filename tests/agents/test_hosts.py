@@ -132,7 +132,7 @@ def test_a_host_tells_afterwards_what_it_saw_beside_a_stage():
             assert watch.reply is None
             watch.window = 0.0, 1e12
         assert watch.trouble == ""
-        (connection,) = protocol.from_plain(socket_watch.Observed, watch.reply).connections
+        (connection,) = protocol.from_plain(socket_watch.Observations, watch.reply).connections
         assert connection.sent_bytes == 1000
         assert ended(below(host.process.pid))
 

@@ -20,11 +20,11 @@ from bottleneck.agents import hosts, protocol, replies
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.cli import exits
 from bottleneck.documents.console import print_report
+from bottleneck.login.target import parse
 from bottleneck.report import report
 from bottleneck.run import plan
-from bottleneck.run.session import Session
-from bottleneck.run.steps import transfers
-from bottleneck.target.target import parse
+from bottleneck.run.execution import Session
+from bottleneck.run.steps import tcp
 from probes.core.records import Access, Endpoint, Measured, rates
 from probes.core.stage import Refused, Unavailable
 from probes.stages import loopback
@@ -56,7 +56,7 @@ def run(monkeypatch, measure, path, value):
     """A run of one stage with a liar for the server's agent: as it is then, and how it ended."""
     monkeypatch.setattr(plan, "times", lambda *_: plan.Times(*[0.15] * len(fields(plan.Times))))
     monkeypatch.setattr(plan, "TCP_STEPS", plan.TCP_STEPS[:1])
-    monkeypatch.setattr(transfers, "HOLD_SECONDS", 2.0)
+    monkeypatch.setattr(tcp, "HOLD_SECONDS", 2.0)
     monkeypatch.setattr(hosts, "ANSWER_SECONDS", 1.0)
     agent = "exec:" + shlex.join([sys.executable, str(LIAR), path, value])
     options = plan.Options(

@@ -16,14 +16,20 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bottleneck.agents import bootstrap, checks, hosts, protocol, server
-from bottleneck.agents.checks import INSTALLED_REQUESTS, AllowedPaths, Session, allowed_paths, check
+from bottleneck.agents import bootstrap, hosts, protocol, request_checks, server
+from bottleneck.agents.request_checks import (
+    INSTALLED_REQUESTS,
+    AllowedPaths,
+    Session,
+    allowed_paths,
+    check,
+)
 from bottleneck.agents.requests import LISTED, OF_STAGES, takes
 from probes import STAGES
-from probes.core import meaning, typed
+from probes.core import field_types, typed
 from probes.core.records import Endpoint
 from probes.core.stage import Refused
-from probes.files import open_files, own_folder, source_file
+from probes.files import created_folder, open_files, source_file
 from probes.stages import smb_copy, smbclient_copy, tcp
 from tests.living import GENEROUS_SECONDS, below, until, within
 
@@ -82,7 +88,7 @@ def test_a_key_that_nobody_gave_a_meaning_is_refused_to_everybody(monkeypatch):
         path: str
 
     with pytest.raises(TypeError, match=r"Setting\.path has no meaning"):
-        meaning.keys(Setting)
+        field_types.keys(Setting)
     request, values = request_for("hold", "source-file")
     monkeypatch.setattr(source_file, "Setting", Setting)
     with pytest.raises(TypeError):
@@ -92,7 +98,7 @@ def test_a_key_that_nobody_gave_a_meaning_is_refused_to_everybody(monkeypatch):
 @pytest.mark.parametrize(("do", "name"), EVERY)
 def test_what_leads_to_other_paths_and_programs_is_refused_in_every_request(do, name, monkeypatch):
     """Each key in turn; what the caller itself was handed passes."""
-    monkeypatch.setattr(checks._Checked, "below", lambda *_: None)  # has a test of its own
+    monkeypatch.setattr(request_checks._Checked, "below", lambda *_: None)  # has a test of its own
     request, values = request_for(do, name)
     for key, kind in takes(do, name).keys.items():
         values[key] = "/run-folder" if kind == "folder?" else values[key]
@@ -167,7 +173,7 @@ def test_an_installed_agent_touches_only_what_its_command_line_names(
 
 
 def test_a_session_has_a_bound_on_its_requests(monkeypatch):
-    monkeypatch.setattr(checks, "MOST_TASKS", 2)
+    monkeypatch.setattr(request_checks, "MOST_TASKS", 2)
     request, _ = request_for("ask", "smbclient")
     limited = Session()
     for _ in range(2):
@@ -179,9 +185,9 @@ def test_a_session_has_a_bound_on_its_requests(monkeypatch):
 def test_an_address_is_one_however_it_is_written_and_what_is_more_is_none():
     """A resolver may know the rest as a name, and a configuration as lines of its own."""
     for text in ("::ffff:192.0.2.7", "192.0.2.7", "::ffff:c000:207%eth0"):
-        assert checks.whole_address(text) == CALLER
+        assert request_checks.whole_address(text) == CALLER
     for text in ("192.0.2.7%eth0", "[192.0.2.7]", "::1%\n[x]", "::1%a b", "::1%"):
-        assert checks.whole_address(text) == ""
+        assert request_checks.whole_address(text) == ""
 
 
 @pytest.mark.parametrize(("do", "name"), [each for each in EVERY if each[0] != "ask"])
@@ -300,7 +306,7 @@ def test_so_many_requests_at_once_and_no_more():
     with hosts.start_here() as host, pytest.raises(Refused, match="at once"):
         numbers = [
             host.send({"do": "hold", "name": "disk", "seconds": 20.0, **settings()})
-            for _ in range(checks.MOST_AT_ONCE + 1)
+            for _ in range(request_checks.MOST_AT_ONCE + 1)
         ]
         host.next(numbers[-1], within(), "the last")
 
@@ -387,7 +393,7 @@ def test_an_agent_whose_client_is_silent_ends_with_its_folder(tmp_path, work, li
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", program], bufsize=0, **pipes) as process:
         if work:
-            setting = own_folder.Setting(str(tmp_path), "0" * 16, 1 << 22, 9.0, "00")
+            setting = created_folder.Setting(str(tmp_path), "0" * 16, 1 << 22, 9.0, "00")
             request = {"id": 1, "do": "hold", "name": "mounted-folder", "seconds": GENEROUS_SECONDS}
             request["setting"] = typed.to_plain(setting)
             request["peer"] = protocol.endpoint_to_plain(Endpoint())
@@ -403,7 +409,7 @@ def test_a_folder_whose_source_is_still_written_goes_when_the_agent_ends(tmp_pat
     program += (
         "import server; source_file.fill = lambda *_: threading.Event().wait(); server.main()"
     )
-    setting = own_folder.Setting(str(tmp_path), "0" * 16, 1 << 22, 600.0, "00")
+    setting = created_folder.Setting(str(tmp_path), "0" * 16, 1 << 22, 600.0, "00")
     request = {"id": 1, "do": "hold", "name": "mounted-folder", "seconds": 600.0}
     request["setting"] = typed.to_plain(setting)
     request["peer"] = protocol.endpoint_to_plain(Endpoint())

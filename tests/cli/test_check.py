@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bottleneck.cli import app, running
+from bottleneck.cli import app, measuring
 from bottleneck.report.report import Step
 from probes.core.stage import Unavailable
 
@@ -124,7 +124,7 @@ def test_under_nagios_an_ending_that_the_answer_has_not_stays_on_stderr(
         session.status = "partial" if measured else "failed"
         return 3, warning
 
-    monkeypatch.setattr(running, "_measure", broken)
+    monkeypatch.setattr(measuring, "_measure", broken)
     monkeypatch.chdir(tmp_path)
     target = ("//nas/media", "--allow-guest", "--yes", "--format", "nagios")
     code, out, err = run(capsys, *target)

@@ -9,9 +9,9 @@ from bottleneck.cli import check_runs, exits
 from bottleneck.cli.check_runs import terms
 from bottleneck.cli.documents import Output
 from bottleneck.cli.options import Expected, Time
+from bottleneck.login.target import parse
 from bottleneck.report import document_file, report
 from bottleneck.run.plan import Options
-from bottleneck.target.target import parse
 from probes.core.records import Access, Measured, Sample
 from probes.core.stage import Refused
 from tests import living

@@ -61,7 +61,7 @@ def test_without_a_yes_and_a_terminal_nothing_is_removed(cleanup):
 
 KILLED = """
 import os, signal, sys
-from probes.files.own_folder import own_folder
+from probes.files.created_folder import own_folder
 with own_folder("tree", sys.argv[1], "bottleneck-demo") as made:
     made.create()
     os.close(made.new_file("whatever"))

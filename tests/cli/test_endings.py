@@ -81,7 +81,7 @@ def test_what_breaks_while_an_interrupt_unwinds_a_command_is_an_interruption(
     monkeypatch, capsys, older
 ):
     """A demonstration's server and folder are closed around the run itself."""
-    from bottleneck.cli import running
+    from bottleneck.cli import measuring
 
     def closing(*arguments, **options):
         try:
@@ -89,7 +89,7 @@ def test_what_breaks_while_an_interrupt_unwinds_a_command_is_an_interruption(
         finally:
             raise OSError("the folder is not empty") from older
 
-    monkeypatch.setattr(running, "choose", closing)
+    monkeypatch.setattr(measuring, "choose", closing)
     assert app.run(["probe", "loopback", "--json", "-"]) == exits.INTERRUPTED
     out, err = capsys.readouterr()
     assert one_document(out)["status"] == "interrupted"
@@ -100,7 +100,7 @@ def test_what_breaks_while_an_interrupt_unwinds_a_command_is_an_interruption(
 @pytest.mark.parametrize("error", ["StageError", "Unavailable", "WireError", "AgentLost", "Odd"])
 def test_whatever_breaks_a_run_its_report_is_written(tmp_path, monkeypatch, capsys, error):
     from bottleneck.agents import hosts, protocol
-    from bottleneck.cli import running
+    from bottleneck.cli import measuring
     from probes.core.stage import Unavailable
 
     kinds = [hosts.StageError, hosts.AgentLost, protocol.WireError, Unavailable]
@@ -111,7 +111,7 @@ def test_whatever_breaks_a_run_its_report_is_written(tmp_path, monkeypatch, caps
         session.unclosed = ["files may remain"]
         raise kind("the 7th coil burnt through")
 
-    monkeypatch.setattr(running.Session, "measure", broken)
+    monkeypatch.setattr(measuring.Session, "measure", broken)
     path = tmp_path / "report.json"
     code = app.run(["probe", "loopback", "--json", str(path)])
     output = capsys.readouterr().err.splitlines()
@@ -127,7 +127,7 @@ def test_a_report_that_the_analysis_breaks_on_is_written_all_the_same(
     tmp_path, monkeypatch, capsys
 ):
     from bottleneck.analysis import diagnosis
-    from bottleneck.cli import documents, running
+    from bottleneck.cli import documents, measuring
     from bottleneck.report.report import Step
     from probes.core.records import Skipped
 
@@ -138,7 +138,7 @@ def test_a_report_that_the_analysis_breaks_on_is_written_all_the_same(
         assert not run_report.entries, "burnt"
         return diagnosis.diagnose(run_report)
 
-    monkeypatch.setattr(running.Session, "measure", one_step)
+    monkeypatch.setattr(measuring.Session, "measure", one_step)
     monkeypatch.setattr(documents, "diagnose", burns)
     path = tmp_path / "report.json"
     assert app.run(["probe", "loopback", "--json", str(path)]) == exits.INTERNAL

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from bottleneck.cli import app
+from bottleneck.login import target as target_module
 from bottleneck.run.steps import native
-from bottleneck.target import target as target_module
 from probes.files.folders import Mount
 from probes.programs.samba import private_samba
 from tests.cli.test_endings import one_document

@@ -27,7 +27,7 @@ COINED = re.compile(
 
 LOADED = {
     "bottleneck": "agents cli documents target text agents.own_modules documents.formats",
-    "bottleneck.target": "credentials target",
+    "bottleneck.login": "credentials target",
     "bottleneck.text": "safe units",
     "bottleneck.cli": "app command_line completion exits interrupts knobs options streams",
     "probes": "core smb system core.meaning core.records core.stage smb.kerberos",

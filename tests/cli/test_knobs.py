@@ -7,7 +7,7 @@ import pytest
 from bottleneck.cli import exits, knobs
 from bottleneck.cli.app import run
 from probes import STAGES
-from probes.core.meaning import keys
+from probes.core.field_types import keys
 from probes.core.stage import Refused, module_of
 
 KIB = 1 << 10

@@ -6,7 +6,7 @@ import pytest
 
 from bottleneck.doctor.checks import BETWEEN_HOSTS, OVER_SMB, install, judged
 from bottleneck.doctor.look import OK, STATES, Findings, Program, Request, Trouble
-from bottleneck.target.target import parse
+from bottleneck.login.target import parse
 from probes.core.records import Access
 from probes.host.facts import Place, Readiness
 

@@ -11,8 +11,15 @@ from rich.console import Console
 
 from bottleneck.agents.hosts import AgentLost, StageError
 from bottleneck.cli.cleanup import print_cleaned
-from bottleneck.doctor.leftovers import LEFT, REMOVED, UNANSWERED, Cleaned, Cleanup, Found
-from bottleneck.target.target import parse
+from bottleneck.doctor.leftovers import (
+    LEFT,
+    REMOVED,
+    UNANSWERED,
+    Cleanup,
+    FoundLeftover,
+    RemovalResult,
+)
+from bottleneck.login.target import parse
 from probes.core.stage import Refused
 from probes.files.leftovers import THERE, Leftover
 
@@ -29,7 +36,7 @@ class Breaking:
     hold = ask
 
 
-def lines_of(cleaned: list[Cleaned]) -> list[str]:
+def lines_of(cleaned: list[RemovalResult]) -> list[str]:
     written = io.StringIO()
     print_cleaned(cleaned, Console(file=written, width=300))
     return written.getvalue().splitlines()
@@ -43,7 +50,7 @@ def test_after_an_error_nobody_knows_what_is_gone(error: Exception) -> None:
     host: Any = Breaking(error)
     cleanup = Cleanup((), 0.0, parse("//nas/media"), reached={"client": host})
     leftover = Leftover(NAME, "run", "", 1, 100, 9e4)
-    matches = [Found(where, leftover, NAME) for where in ("client", "share")]
+    matches = [FoundLeftover(where, leftover, NAME) for where in ("client", "share")]
     cleaned = cleanup.remove(matches)
     assert len(cleaned) == 2
     assert all(UNANSWERED in each.why and str(error) in each.why for each in cleaned)
@@ -52,9 +59,9 @@ def test_after_an_error_nobody_knows_what_is_gone(error: Exception) -> None:
 
 
 def test_what_is_known_is_removed_or_left() -> None:
-    match = Found("client", Leftover(NAME, "run", "", 1, 100, 9e4), NAME)
+    match = FoundLeftover("client", Leftover(NAME, "run", "", 1, 100, 9e4), NAME)
     removed, remaining = lines_of(
-        [Cleaned(REMOVED, match), Cleaned(LEFT, match, "another client has it open")]
+        [RemovalResult(REMOVED, match), RemovalResult(LEFT, match, "another client has it open")]
     )
     assert removed.startswith("removed")
     assert remaining.startswith("left") and remaining.endswith("another client has it open")
@@ -98,7 +105,7 @@ def test_what_was_found_on_the_share_is_not_told_of_as_left_here_too(
     local = {"path": f"/tmp/{NAME}", "why_left": "a run uses it"}
     host: Any = SimpleNamespace(ask=lambda *_, **__: [noted, mounted, local])
     cleanup = Cleanup((), 0.0, parse("//nas/media"), reached={"client": host})
-    there = [Found("share", Leftover(name, ""), f"//nas/media/{name}") for name in on_it]
+    there = [FoundLeftover("share", Leftover(name, ""), f"//nas/media/{name}") for name in on_it]
     monkeypatch.setattr(cleanup, "_on_share", lambda *_: (there, []))
     here = [each["path"] for each in ([local] if on_it else [noted, mounted, local])]
     assert [each.name for each in cleanup.look()] == [*here, *(each.name for each in there)]

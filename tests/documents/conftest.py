@@ -13,7 +13,7 @@ from rich.console import Console
 from bottleneck.documents.console import print_report
 from bottleneck.documents.formats import ALL
 from bottleneck.documents.terminal import show
-from bottleneck.gate.judged import Judged, Judgement
+from bottleneck.gate.judged import Judgement, Ruling
 from bottleneck.gate.judging import judge
 from bottleneck.report.report import Report
 from tests import stored_reports
@@ -42,7 +42,7 @@ def browser():
 def judged():
     """One of each state, with figures, ranges and without."""
     return (
-        Judged(
+        Ruling(
             "pull.uncached < 80 MB/s",
             "pull.uncached",
             "warning",
@@ -51,7 +51,7 @@ def judged():
             "bytes_per_second",
             "80000000:",
         ),
-        Judged(
+        Ruling(
             "pull.uncached < 10 MB/s",
             "pull.uncached",
             "ok",
@@ -60,10 +60,10 @@ def judged():
             "bytes_per_second",
             critical="10000000:",
         ),
-        Judged("path.rtt > 5 ms", "path.rtt", "ok", "350 us", 0.00035, "seconds", "0.005"),
-        Judged("loss > 1 %", "loss", "ok", "no loss", 0.0, "ratio", critical="0.01"),
-        Judged("tcp.push < 1 MB/s", "tcp.push", "unknown", "no agent", unit="bytes_per_second"),
-        Judged("cap is network", "cap", "critical", "the cap is disk/server/read"),
+        Ruling("path.rtt > 5 ms", "path.rtt", "ok", "350 us", 0.00035, "seconds", "0.005"),
+        Ruling("loss > 1 %", "loss", "ok", "no loss", 0.0, "ratio", critical="0.01"),
+        Ruling("tcp.push < 1 MB/s", "tcp.push", "unknown", "no agent", unit="bytes_per_second"),
+        Ruling("cap is network", "cap", "critical", "the cap is disk/server/read"),
     )
 
 

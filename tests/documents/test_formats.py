@@ -10,7 +10,7 @@ from bottleneck.documents.github import github_summary, github_text
 from bottleneck.documents.junit import junit_text
 from bottleneck.documents.nagios import nagios_text
 from bottleneck.documents.openmetrics import openmetrics_text
-from bottleneck.gate.judged import Judged
+from bottleneck.gate.judged import Ruling
 
 FORMATS = {
     "github": lambda judgement: github_text(judgement) + github_summary(judgement),
@@ -22,7 +22,7 @@ FORMATS = {
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_judgement_reads_as_it_was_looked_at(golden, name, judgement, judged, nothing):
-    one = Judged("disk server read", "disk.server.read", "ok", "no agent", unit="bytes_per_second")
+    one = Ruling("disk server read", "disk.server.read", "ok", "no agent", unit="bytes_per_second")
     judgements = {
         "critical": judgement,
         "ok": replace(judgement, state="ok", sentence="all hold", judged=judged[2:4]),

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from bottleneck.documents.github import MOST_ANNOTATIONS, github_summary, github_text
-from bottleneck.gate.judged import Judged
+from bottleneck.gate.judged import Ruling
 
 COMMAND = re.compile(r"::(?P<level>error|warning|notice) title=(?P<title>[^:,\r\n]+)::(?P<data>.*)")
 
@@ -26,7 +26,7 @@ def commands(text):
 
 
 def test_there_are_at_most_ten_and_the_last_says_how_many_more(judgement):
-    many = tuple(Judged(f"x{index}", "x", "warning", "slow") for index in range(15))
+    many = tuple(Ruling(f"x{index}", "x", "warning", "slow") for index in range(15))
     last_commands = commands(github_text(replace(judgement, judged=many)))
     assert len(last_commands) == MOST_ANNOTATIONS
     assert last_commands[-1][2] == "6 more expectations are not met"
@@ -39,7 +39,7 @@ def test_every_recorded_report_is_annotated(judged_report):
 
 
 def test_the_summary_stays_far_below_what_github_takes(judgement):
-    many = tuple(Judged("n" * 9000, "x", "warning", "|" * 9000) for _ in range(3000))
+    many = tuple(Ruling("n" * 9000, "x", "warning", "|" * 9000) for _ in range(3000))
     text = github_summary(replace(judgement, judged=many))
     assert len(text.encode()) < 1 << 19
     assert "and 2800 more" in text

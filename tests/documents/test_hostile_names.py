@@ -31,7 +31,7 @@ from bottleneck.documents.openmetrics import openmetrics_text
 from bottleneck.documents.plots.zones import zone_curves_svg
 from bottleneck.documents.ticket import document as ticket_text
 from bottleneck.documents.trend import print_trends
-from bottleneck.gate.judged import Judged
+from bottleneck.gate.judged import Ruling
 from bottleneck.gate.judging import judge
 from bottleneck.records.redaction import MODELS, STAY, STAYING_TABLES, Redaction
 from bottleneck.records.trend import Point, Trend, Trends, Unusual
@@ -175,7 +175,7 @@ def judged(render):
         )
         rest = (("tcp", "unknown", None, "ratio"), ("cap", "ok", None, ""))
         judgements = tuple(
-            Judged(name, metric, state, name, value, unit, name, name)
+            Ruling(name, metric, state, name, value, unit, name, name)
             for metric, state, value, unit in (*figures, *rest)
         )
         judgement = judge(run_report, diagnosis)

@@ -10,7 +10,7 @@ from nagiosplugin import Range
 
 from bottleneck.documents.nagios import LONGEST_STATUS, MOST_LINES, label, nagios_text
 from bottleneck.gate.expectation import limit
-from bottleneck.gate.judged import Judged
+from bottleneck.gate.judged import Ruling
 from bottleneck.gate.judging import judge
 from tests.stored_reports import diagnose
 
@@ -77,14 +77,14 @@ def test_a_judgement_that_holds_tells_the_copy_that_was_judged(recorded):
 def test_of_a_run_that_measured_nothing_its_reason_is_the_one_line(judgement):
     why = "the run failed: 10.0.0.2: login: wrong user or password; check user and password"
     empty = replace(judgement.report, entries=(), status="failed")
-    judgements = (Judged("the run was completed", "run", "unknown", why), *judgement.judged)
+    judgements = (Ruling("the run was completed", "run", "unknown", why), *judgement.judged)
     unmeasured = replace(judgement, state="unknown", sentence=why, judged=judgements, report=empty)
     assert nagios_text(unmeasured) == f"BOTTLENECK UNKNOWN - {why}\n"
 
 
 def test_many_expectations_stay_within_what_nagios_keeps(judgement):
     many = tuple(
-        Judged(
+        Ruling(
             f"expectation {index} {'x' * 400}",
             f"metric.{index}",
             "ok",
@@ -114,7 +114,7 @@ def test_many_expectations_stay_within_what_nagios_keeps(judgement):
     ],
 )
 def test_ranges_mean_what_they_meant_in_plain_numbers(judgement, text, expected):
-    one = Judged("x", "tcp.pull", "ok", "x", 1.0, "seconds", text)
+    one = Ruling("x", "tcp.pull", "ok", "x", 1.0, "seconds", text)
     written = parsed(nagios_text(replace(judgement, judged=(one,))))[2]["tcp.pull"]["warn"]
     assert (written or "") == expected
     if expected:

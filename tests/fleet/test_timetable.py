@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from bottleneck.fleet import adaptive, timetable
-from bottleneck.fleet.records import FIRST_TESTS, Culprit, Fleet, Found, Node, Pair, Segment
+from bottleneck.fleet.records import FIRST_TESTS, Culprit, Findings, Fleet, Node, Pair, Segment
 
 
 def fleet(clients, servers, sites=0):
@@ -71,7 +71,7 @@ def doubt(node, *alternatives):
 
 
 def finding(*undecided, untested=()):
-    return Found("pull.cached", 1e8, 0.1, (), undecided, (), untested, (), 0)
+    return Findings("pull.cached", 1e8, 0.1, (), undecided, (), untested, (), 0)
 
 
 def test_what_decides_passes_one_of_two_suspects():

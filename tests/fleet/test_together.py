@@ -11,7 +11,7 @@ from bottleneck.cli import fleet as commands
 from bottleneck.cli.fleet_together import checked
 from bottleneck.documents import fleet as documents
 from bottleneck.documents import fleet_rows, fleet_together
-from bottleneck.fleet.collected import AT_ONCE, Collected, collect
+from bottleneck.fleet.collected import AT_ONCE, FleetRates, collect
 from bottleneck.fleet.records import Fleet, Node, Pair, Seen, Segment, Suspect
 from bottleneck.fleet.result import of_pairs
 from bottleneck.fleet.together import LINK, Track, _level, by_themselves, judge, track
@@ -253,7 +253,7 @@ def test_reports_of_copies_at_once_are_no_runs_of_their_pairs(tmp_path, report_o
 
 def test_redacted_names_hold_for_the_copies_at_once_too():
     pair, hidden = Pair("pc1", "nas1"), Pair("client-1", "server-1")
-    reports = Collected(at_once=Collected(report_files={pair: (Path("kept"), 3.0)}))
+    reports = FleetRates(at_once=FleetRates(report_files={pair: (Path("kept"), 3.0)}))
     reports.at_once.rates["pull.cached"] = [Seen(pair, 1.0)]
     reports.rename({pair: hidden}, str)
     assert reports.at_once.report_files == {hidden: (Path("kept"), 3.0)}

@@ -26,7 +26,7 @@ from bottleneck.agents import hosts, protocol, replies, server
 from probes.core import typed
 from probes.core.records import Endpoint, HostFacts, Usage
 from probes.core.stage import Refused, Unavailable
-from probes.host.counters import Counters, Watched, usage
+from probes.host.counters import CountedObjects, Counters, usage
 from probes.host.facts import Readiness
 from probes.stages.loopback import Setting
 
@@ -36,7 +36,7 @@ TICK_SECONDS = 0.03
 """Time that an agent waits for the next request before it says something unasked."""
 QUIET_SECONDS = 0.001
 """Pause between two requests."""
-KINDS_OF_RECORD = (HostFacts, Counters, Watched, Readiness, Endpoint, Usage, Setting)
+KINDS_OF_RECORD = (HostFacts, Counters, CountedObjects, Readiness, Endpoint, Usage, Setting)
 SAID = {
     "ask": [{"answer": None}],
     "hold": [{"endpoint": protocol.endpoint_to_plain(Endpoint())}, {"closed": True}],

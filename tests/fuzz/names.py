@@ -13,10 +13,10 @@ import sinks
 from bottleneck.agents import bootstrap
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
+from bottleneck.login import target as targets
 from bottleneck.records.redaction import Redaction
 from bottleneck.report import report
 from bottleneck.report.report import Report, ReportError
-from bottleneck.target import target as targets
 from bottleneck.text.safe import LONGEST, safe
 from probes.core.stage import Refused
 

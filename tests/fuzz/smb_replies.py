@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from probes.core.records import DIALECTS, Access, Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files import payload
-from probes.smb import facts, leftovers, offered, transfer
+from probes.smb import facts, leftovers, server_query, transfer
 from probes.smb import session as sessions
 from probes.smb.frames import Broken, Wire
 from probes.smb.impacket_session import Smb1Session
@@ -60,8 +60,9 @@ def parsers(data: bytes) -> None:
     for interface in facts.interfaces(data):
         assert interface.rate_bytes_per_second >= 0
     for dialect in DIALECTS:
-        parse = offered.parse_1 if dialect == "smb1" else lambda m: offered.parse(m, dialect)  # noqa: B023
-        assert parse(data) is None or parse(data).startswith("signing")
+        smb1 = dialect == "smb1"
+        signing = server_query.parse_1(data) if smb1 else server_query.parse(data, dialect)
+        assert signing is None or signing.startswith("signing")
     with contextlib.suppress(struct.error):
         facts.read_clock(data)
     with contextlib.suppress(Broken):

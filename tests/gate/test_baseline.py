@@ -8,7 +8,7 @@ import pytest
 
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.gate import baseline
-from bottleneck.gate.baseline import Compared, passes, suspects
+from bottleneck.gate.baseline import MetricChange, passes, suspects
 from probes.core.records import OWN_COPIES, Sample, Spread
 
 SLOWER = (0.85, 0.84, 0.86)
@@ -203,7 +203,7 @@ def _alarms(chance, noise_ratio, losses):
         for rates_of_metric, lost in zip(rates, losses, strict=True):
             rates_of_metric.append(chance.gauss(1 - lost, noise_ratio))
         comparisons = [
-            Compared("pull.cached", old, _spread(new))
+            MetricChange("pull.cached", old, _spread(new))
             for old, new in zip(earlier, rates, strict=True)
         ]
         if not any(each.lost > baseline.SUSPECT_RATIO for each in comparisons):

@@ -14,9 +14,9 @@ from bottleneck.cli import app
 from bottleneck.report import document_file
 from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.files import nameless, own_folder, served_file, source_file
+from probes.files import created_folder, served_file, source_file, unnamed_file
 from probes.programs import fio
-from probes.smb.ends import FolderSink
+from probes.smb.client_end import FolderSink
 from probes.stages import disk, native_copy
 from tests.devices import loop_device
 from tests.living import until, within
@@ -183,12 +183,12 @@ def test_it_is_no_folder_of_either_end(spellings, tmp_path, capsys):
 def written_through(path, patterns):
     """Every way by which a coordinator can have an agent write to a path that it names."""
     disk_of = {"folder": path, "side": "server", "size_bytes": 4 * MIB, "seconds": 0.2}
-    yield lambda: nameless.create(path)
+    yield lambda: unnamed_file.create(path)
     yield lambda: FolderSink(path)
     setting_of_source = source_file.Setting(path, 4 * MIB, 1.0, "ab")
     yield lambda: source_file.hold(setting_of_source, Endpoint()).__enter__()
-    mounted = own_folder.Setting(path, "0123abcd", 4 * MIB, 1.0, "ab")
-    yield lambda: own_folder.hold(mounted, Endpoint()).__enter__()
+    mounted = created_folder.Setting(path, "0123abcd", 4 * MIB, 1.0, "ab")
+    yield lambda: created_folder.hold(mounted, Endpoint()).__enter__()
     for pattern in patterns:
         setting = disk.Setting("write", "uncached", pattern=pattern, **disk_of)
         yield lambda setting=setting: list(disk.initiate(setting, Endpoint()))

@@ -44,7 +44,7 @@ def walked(monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(listing, "open_path", opened)
         monkeypatch.setattr(listing, "list_folder", listed)
         until = within(seconds)
-        entries = list(listing.walk(Session(), "top", until, listing.Passed()))
+        entries = list(listing.walk(Session(), "top", until, listing.SkippedFiles()))
         assert len(opened_paths) <= listing.MOST_FOLDERS
         return entries
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bottleneck.analysis import hardware_limits, shown, steps
+from bottleneck.analysis import hardware_limits, steps, transfer_rates
 from bottleneck.analysis.finding import Ceiling, CopyDiagnosis, Diagnosis
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Copy, MeasuredStep
 from bottleneck.report.report import Report
 
 TOLERANCE_RATIO = 1.1
@@ -90,21 +90,21 @@ def _moved_rates(report: Report, copy: Copy, ceiling: Ceiling) -> Iterator[tuple
             if _sender(each) == copy.sender and _passes(copy, each, ceiling):
                 yield f"{stage} {each.setting.copy or each.setting.verb}", each.rate.median
                 if stage == "smb-matrix" and ceiling.component != "smb":
-                    for cell in shown.credible(report, each):
+                    for cell in transfer_rates.credible(report, each):
                         yield "a cell of smb-matrix", cell.bytes_per_second or 0.0
 
 
-def _sender(record: Found) -> str:
+def _sender(record: MeasuredStep) -> str:
     copy = record.setting.copy.split(".")
-    return steps.sender(record.setting.verb or copy[-2], record.step.initiator)
+    return steps.sender(record.setting.verb or copy[-2], record.plan.initiator)
 
 
-def _passes(copy: Copy, record: Found, ceiling: Ceiling) -> bool:
+def _passes(copy: Copy, record: MeasuredStep, ceiling: Ceiling) -> bool:
     """Whether its bytes passed what the ceiling is of, with no less to do there."""
     assert copy.step is not None
-    stage, setting, usual = record.step.stage, record.setting, copy.step.details
+    stage, setting, usual = record.plan.stage, record.setting, copy.step.details
     engine = setting.engine or steps.OWN
-    ends = stage != "tcp" and (record.step.initiator, engine) == (copy.initiator, copy.engine)
+    ends = stage != "tcp" and (record.plan.initiator, engine) == (copy.initiator, copy.engine)
     match ceiling.component:
         case "network" if ceiling.cause in WHOLE_PATH:
             # A path may have become slower since: the copy itself saw it.
@@ -130,7 +130,7 @@ def _passes(copy: Copy, record: Found, ceiling: Ceiling) -> bool:
     return False
 
 
-def _on_disk(copy: Copy, record: Found, ceiling: Ceiling) -> bool:
+def _on_disk(copy: Copy, record: MeasuredStep, ceiling: Ceiling) -> bool:
     if record.setting.copy.startswith(steps.OF_FILE) != copy.of_file:
         return False
     if ceiling.side == copy.receiver:

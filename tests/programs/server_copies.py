@@ -10,11 +10,11 @@ import json
 import sys
 from contextlib import ExitStack
 
+from bottleneck.login.target import parse
 from bottleneck.run import plan
+from bottleneck.run.execution import Session
 from bottleneck.run.log import Event
-from bottleneck.run.session import Session
 from bottleneck.run.steps.schedule import INITIATORS
-from bottleneck.target.target import parse
 from probes.core.records import Access, Measured, Outcome
 from tests.run.steps.sessions import order_of, reached
 

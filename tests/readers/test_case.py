@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.cli.loading import Typed, load_case
+from bottleneck.cli.loading import TypedFigures, load_case
 from bottleneck.readers.case import copy_of
 from bottleneck.report.report import ReportError
 from probes.core.stage import Refused
@@ -61,7 +61,7 @@ def files(tmp_path, monkeypatch):
 def test_several_files_and_words_are_one_case(files):
     report = load_case(
         ["server:fio.json", "server:iperf.txt", "told.toml"],
-        Typed(("pull 38MB/s",), link="1Gbit/s", rtt="9ms"),
+        TypedFigures(("pull 38MB/s",), link="1Gbit/s", rtt="9ms"),
     )
     tcp, disk, copy = (step for step, _ in report.entries)
     assert (tcp.stage, disk.stage, copy.stage) == ("tcp", "disk", "smb-copy")
@@ -73,31 +73,35 @@ def test_several_files_and_words_are_one_case(files):
 
 
 def test_typed_rates_are_of_the_copy_s_way_and_what_is_faster_is_ruled_out():
-    typed = Typed(("push 38MB/s",), tcp="940Mbit/s", disk_read="160MB/s", disk_write="90MB/s")
+    typed = TypedFigures(
+        ("push 38MB/s",), tcp="940Mbit/s", disk_read="160MB/s", disk_write="90MB/s"
+    )
     diagnosis = diagnose(load_case([], typed)).summary
     assert "118 MB/s from the client to the server" in diagnosis
     assert "The client's disk is not the bottleneck: it reads 160 MB/s by itself" in diagnosis
     assert "The server's disk is not the bottleneck: it writes 90.0 MB/s by itself" in diagnosis
-    assert " (21% each)." in diagnose(load_case([], Typed(("pull 38MB/s",), "1Gbit/s"))).summary
+    assert (
+        " (21% each)." in diagnose(load_case([], TypedFigures(("pull 38MB/s",), "1Gbit/s"))).summary
+    )
 
 
 def test_what_cannot_be_known_is_asked_for_at_once(files):
     with pytest.raises(Refused) as refused:
-        load_case(["fio.json", "iperf.txt"], Typed(("pull 38MB/s",)))
+        load_case(["fio.json", "iperf.txt"], TypedFigures(("pull 38MB/s",)))
     assert refused.value.text == (
         "fio.json: on which host was it made? Name it client:fio.json or server:fio.json; "
         "iperf.txt: on which host was it made? Name it client:iperf.txt or server:iperf.txt"
     )
-    assert len(load_case(["fio.json", "iperf.txt"], Typed(side="server")).entries) == 2
+    assert len(load_case(["fio.json", "iperf.txt"], TypedFigures(side="server")).entries) == 2
 
 
 @pytest.mark.parametrize(("name", "why"), [("other", r".*\(keys"), ("report", "(?!iperf3)")])
 def test_another_programs_json_is_named_by_its_keys_and_a_report_is_one(files, name, why):
     with pytest.raises(Refused, match=rf"{name}\.json: {why}"):
-        load_case([f"{name}.json"], Typed())
+        load_case([f"{name}.json"], TypedFigures())
 
 
 def test_curly_quotes_are_shown_with_their_line(files):
     (files / "mail.toml").write_text("[path]\nrtt = \u201c1 ms\u201d\n")
     with pytest.raises(Refused, match=r"mail\.toml: line 2: curly quotes"):
-        load_case(["mail.toml"], Typed())
+        load_case(["mail.toml"], TypedFigures())

@@ -16,10 +16,10 @@ import pytest
 
 from bottleneck.agents import hosts
 from bottleneck.agents.hosts import AgentLost, Observation, PartlyRan, Ran
+from bottleneck.login.target import parse
 from bottleneck.run import plan
+from bottleneck.run.execution import Session
 from bottleneck.run.log import Event
-from bottleneck.run.session import Session
-from bottleneck.target.target import parse
 from probes.core import typed
 from probes.core.records import Access, Endpoint, Sample
 from probes.core.stage import Refused

@@ -12,7 +12,7 @@ import pytest
 from bottleneck.analysis.finding import TimeShare
 from bottleneck.run import live
 from bottleneck.run.live import Feed, Line, shares
-from bottleneck.run.sockets import observed
+from bottleneck.run.watched_sockets import observed
 from probes.core.stage import Refused, Unavailable
 from probes.system.child import Child
 from probes.watch.live_copies import LiveCopy

@@ -2,8 +2,8 @@
 
 import pytest
 
+from bottleneck.login.target import NamedDevice, NamedFile, parse
 from bottleneck.run import plan
-from bottleneck.target.target import NamedDevice, NamedFile, parse
 from probes.core.stage import Refused
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bottleneck.agents.hosts import PartlyRan
+from bottleneck.login.target import NamedDevice, NamedFile
 from bottleneck.run import plan
-from bottleneck.target.target import NamedDevice, NamedFile
 from probes.core.stage import Refused
 from tests.run.tape import MOUNT, Script, played
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bottleneck.agents.hosts import Host, StageError
-from bottleneck.run import sockets, watch
+from bottleneck.run import watch, watched_sockets
 from bottleneck.run.plan import Side
 from bottleneck.run.watch import Options, Watch
 from probes.core.records import Failed, Measured
@@ -101,7 +101,7 @@ def test_an_agent_that_is_lost_leaves_what_this_host_saw() -> None:
     options = Options(os.getpid(), agent="exec:", seconds=2.0)
     with slow_writer(), Watch(options, quiet) as session:
         session.reach()
-        there = sockets.OTHER[session.here]
+        there = watched_sockets.OTHER[session.here]
         session.observe(wait)
         report = session.report()
     ((_, outcome),) = report.entries
@@ -164,7 +164,7 @@ def test_whatever_the_other_agent_tells_amiss_costs_its_side_alone(
     ((_, outcome),) = report.entries
     assert isinstance(outcome, Measured) and set(outcome.details["looks"]) == {session.here}
     (note,) = report.notes
-    assert note.startswith(f"{sockets.OTHER[session.here]}: ")
+    assert note.startswith(f"{watched_sockets.OTHER[session.here]}: ")
 
 
 def test_a_name_that_cannot_be_looked_up_is_unreachable() -> None:

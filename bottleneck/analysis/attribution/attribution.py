@@ -12,7 +12,7 @@ from bottleneck.analysis.attribution.views import best
 from bottleneck.analysis.evidence.copies import LOSS_BASED
 from bottleneck.analysis.finding import TimeShare
 from bottleneck.analysis.hardware_limits import interfaces
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Copy, MeasuredStep
 from bottleneck.report.report import Report
 
 
@@ -67,10 +67,10 @@ def timed_copy(report: Report, copy: Copy) -> TimedCopy | None:
     )
 
 
-def _asking(copy: Copy, step: Found) -> str:
+def _asking(copy: Copy, step: MeasuredStep) -> str:
     # A watched copy is timed at the client's program, if that could be observed.
     if not copy.running:
-        return step.step.initiator
+        return step.plan.initiator
     return "client" if "client" in step.outcome.details.get("looks", {}) else "server"
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import mean
 
-from bottleneck.analysis.attribution import sockets
+from bottleneck.analysis.attribution import sender_socket
 from bottleneck.analysis.attribution.shares import NETWORK, UNKNOWN, Instant, Slice, split_by_chance
 from bottleneck.analysis.attribution.thread import Shares
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
@@ -92,13 +92,13 @@ class Instants:
         room = self.receiver.receive_buffer_bytes if self.receiver else None
         # Another program may wait for a reply and for room in its socket in one call (poll).
         asks = not copy.pull and state == "awaits_reply" and copy.has_requests
-        blocker = sockets.blocked_by(look, self.sender, other, room, asks, copy.rate)
+        blocker = sender_socket.blocked_by(look, self.sender, other, room, asks, copy.rate)
         works = {self._part_of(blocker)} if blocker in _BLOCKERS else set()
         ordered = not copy.pull and copy.flushes_at(seconds)
         counts = not ordered or not works or copy.is_synced or self._flushed(seconds)
         if state in ("disk", "flush"):
             works.add(("disk", copy.asking))
-        by_path = blocker == sockets.NETWORK
+        by_path = blocker == sender_socket.NETWORK
         if state == "cpu" and not (by_path and copy.pull and copy.keeps_up(other)):
             works.add(("cpu", copy.asking))
         ratios: list[tuple[Part, float]] = []
@@ -133,33 +133,33 @@ class Instants:
     @cached_property
     def _far(self) -> bool:
         """Whether a round trip is long enough for the copy to wait for it."""
-        return self.sender.min_rtt_seconds >= sockets.FAR_SECONDS
+        return self.sender.min_rtt_seconds >= sender_socket.FAR_SECONDS
 
     def _flushed(self, seconds: float) -> bool:
         return seconds >= self.copy.seconds - self.copy.flush_seconds
 
     def _part_of(self, blocker: str | None) -> Part:
-        if blocker == sockets.NETWORK:
+        if blocker == sender_socket.NETWORK:
             return NETWORK
-        return "tcp", self.copy.receiver if blocker == sockets.WINDOW else self.copy.sender
+        return "tcp", self.copy.receiver if blocker == sender_socket.WINDOW else self.copy.sender
 
     def _idle(self, look: SocketLook, seconds: float, blocker: str | None) -> Part:
         """Returns the component for time in which no component was observed to have work."""
         if self.server is None and self.copy.has_long_flush and self._flushed(seconds):
             return "disk", self.copy.receiver
-        if blocker == sockets.RECEIVER:
+        if blocker == sender_socket.RECEIVER:
             return UNKNOWN if self._rests else ("cpu", self.copy.receiver)
-        is_queued = sockets.has_standing_queue(look, self.sender.segment_bytes)
-        if is_queued and blocker != sockets.PAUSED:
+        is_queued = sender_socket.has_standing_queue(look, self.sender.segment_bytes)
+        if is_queued and blocker != sender_socket.PAUSED:
             return NETWORK
-        if self.server is None or blocker == sockets.NOT_REPORTED:
+        if self.server is None or blocker == sender_socket.NOT_REPORTED:
             return UNKNOWN
-        if blocker == sockets.PAUSED:
+        if blocker == sender_socket.PAUSED:
             return NETWORK
         return ("smb", self.copy.serving) if self._far else UNKNOWN
 
 
-_BLOCKERS = (sockets.NETWORK, sockets.WINDOW, sockets.SEND_BUFFER)
+_BLOCKERS = (sender_socket.NETWORK, sender_socket.WINDOW, sender_socket.SEND_BUFFER)
 
 
 def _states(shares: Shares) -> list[tuple[str, float]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bottleneck.analysis.attribution import sockets
+from bottleneck.analysis.attribution import sender_socket
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import Connection
 from probes.core.records import Usage
@@ -66,7 +66,7 @@ def by_receiver(copy: TimedCopy) -> str:
     passed = connection.growth("received_bytes") / max(1.0, connection.segment_bytes)
     many = connection.growth("out_of_order_segments") > LATE_RATIO * max(1.0, passed)
     trips, min_rtt = connection.values_of("receive_rtt_seconds"), connection.min_rtt_seconds
-    full = sockets.is_always_full(trips, min_rtt, sockets.FILLED_RECEIVER_RATIO)
+    full = sender_socket.is_always_full(trips, min_rtt, sender_socket.FILLED_RECEIVER_RATIO)
     if many and lasts(connection, "out_of_order_segments") and not full:
         return "loss"
     return "delay" if grows(connection, "received_bytes") else "link-rate"
@@ -109,15 +109,15 @@ def pinned(copy: TimedCopy) -> bool:
     if len(flights) < STEADY_LOOKS:
         return False
     low, high = flights[len(flights) // 10], flights[-1 - len(flights) // 10]
-    room = sockets.median_or_zero(sender.values_of("peer_window_bytes"))
+    room = sender_socket.median_or_zero(sender.values_of("peer_window_bytes"))
     queued = (
-        sockets.queue_ratio(sender) >= sockets.EMPTY_QUEUE_RATIO
+        sender_socket.queue_ratio(sender) >= sender_socket.EMPTY_QUEUE_RATIO
         or sender.growth("retransmitted_bytes") > 0
     )
     if queued or not 0 < high <= STEADY_RATIO * low or room < SPARE_RATIO * high:
         return False
     rtt = sender.min_rtt_seconds
-    return sockets.window_limits(high, rtt, copy.rate)
+    return sender_socket.window_limits(high, rtt, copy.rate)
 
 
 def run_and_wait(copy: TimedCopy, side: str) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bottleneck.analysis import model
-from bottleneck.analysis.attribution import sockets
+from bottleneck.analysis.attribution import sender_socket
 from bottleneck.analysis.attribution.instants import Instants, Server
 from bottleneck.analysis.attribution.shares import (
     ALONE,
@@ -79,7 +79,9 @@ def by_asking(copy: TimedCopy) -> ViewResult | None:
 
 def _by_sockets(copy: TimedCopy, connection: Connection, view: str) -> ViewResult:
     """Returns the shares of path and silence in a pull whose program is hidden."""
-    quiet = [sockets.is_silent(e, e.since_received_seconds, copy.rate) for e in connection.looks]
+    quiet = [
+        sender_socket.is_silent(e, e.since_received_seconds, copy.rate) for e in connection.looks
+    ]
     # Unread bytes wait for the program.
     ahead = [copy.keeps_up(each) for each in connection.looks]
     parts = (NETWORK if e and not q else UNKNOWN for e, q in zip(ahead, quiet, strict=True))
@@ -123,7 +125,9 @@ def _pull(copy: TimedCopy, connection: Connection, view: str) -> ViewResult:
     waiting = reply + body
     # Pauses within a reply count like the wait for its first byte.
     looks = connection.looks
-    quiet = [sockets.is_silent(each, each.since_received_seconds, copy.rate) for each in looks]
+    quiet = [
+        sender_socket.is_silent(each, each.since_received_seconds, copy.rate) for each in looks
+    ]
     body = waiting - max(reply, min(waiting, sum(quiet) / len(quiet)))
     disk = max(disk, min(1.0, copy.disk_lag()))
     return ViewResult(shares_of_time(list(_by_bins(copy, disk, body)), len(looks)), view)
@@ -132,7 +136,7 @@ def _pull(copy: TimedCopy, connection: Connection, view: str) -> ViewResult:
 def is_far_and_empty(connection: Connection) -> bool:
     """Whether a path is far and has no queue: most round trips are as short as the shortest."""
     trips = sorted(connection.values_of("rtt_seconds"))
-    if not trips or connection.min_rtt_seconds < sockets.FAR_SECONDS:
+    if not trips or connection.min_rtt_seconds < sender_socket.FAR_SECONDS:
         return False
     return trips[len(trips) // 2] <= EMPTY_TRIP_RATIO * connection.min_rtt_seconds
 
@@ -143,8 +147,8 @@ def is_without_queue(copy: TimedCopy, connection: Connection) -> bool:
     A server that acknowledges late leaves data unsent too.
     """
     again, trips = connection.values_of("retransmitted_bytes"), connection.values_of("rtt_seconds")
-    if not again or not trips or not 0 < connection.min_rtt_seconds < sockets.FAR_SECONDS:
+    if not again or not trips or not 0 < connection.min_rtt_seconds < sender_socket.FAR_SECONDS:
         return False
-    lost = again[-1] - again[0] > sockets.LOST_RATIO * copy.moved_bytes
-    empty = sockets.queue_ratio(connection) < sockets.EMPTY_QUEUE_RATIO
+    lost = again[-1] - again[0] > sender_socket.LOST_RATIO * copy.moved_bytes
+    empty = sender_socket.queue_ratio(connection) < sender_socket.EMPTY_QUEUE_RATIO
     return empty and not lost and model.looks_like(copy.rate) is None

@@ -25,7 +25,7 @@ from bottleneck.analysis.finding import Ceiling, Comparison, Ladder, Part
 from bottleneck.analysis.load import SATURATED_RATIO, load
 from bottleneck.analysis.noise import SINGLE_RATIO, differ, factor
 from bottleneck.analysis.sentences import name_with_verb, part_name
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Copy, MeasuredStep
 from bottleneck.report.report import Report
 from bottleneck.text.units import rate_text, seconds_text, times_text
 from probes.core.records import SIDES
@@ -227,7 +227,7 @@ def pair_rows(group: Group, axis: Axis, **others: Any) -> Iterator[Row]:
 # that takes the whole difference. Otherwise the difference is reported as unexplained.
 
 
-def why_slower(limited: Limited, slow: Copy, result: Found, fast_rate: float) -> Why:
+def why_slower(limited: Limited, slow: Copy, result: MeasuredStep, fast_rate: float) -> Why:
     """Returns why a copy is below the rate, bytes per second, of another like it."""
     (cap, part, ladder), late = limited, _flush(slow, result, fast_rate)
     # A ceiling above the faster rate is no reason, unless the copy's own time names it.
@@ -242,7 +242,7 @@ def why_slower(limited: Limited, slow: Copy, result: Found, fast_rate: float) ->
     return Why("unexplained", _unexplained(slow, ladder, fast_rate))
 
 
-def _flush(slow: Copy, result: Found, fast_rate: float) -> str:
+def _flush(slow: Copy, result: MeasuredStep, fast_rate: float) -> str:
     """Returns words for the final flush, if the copy would be as fast without it; else empty."""
     flush = result.details.flush_seconds
     acknowledged = result.details.acknowledged_bytes_per_second

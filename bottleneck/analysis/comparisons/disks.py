@@ -17,7 +17,7 @@ from bottleneck.analysis.disc import Zone
 from bottleneck.analysis.disk_zones import Place, Zones
 from bottleneck.analysis.noise import SINGLE_RATIO
 from bottleneck.analysis.rules.disk.zone import where_text
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.report.report import Report
 from bottleneck.text.units import range_text
 from probes.core.records import SIDES
@@ -38,8 +38,8 @@ def all_zones(report: Report) -> Iterator[Zones]:
             yield zones
 
 
-def _side(result: Found) -> str:
-    return result.setting.side or result.step.initiator
+def _side(result: MeasuredStep) -> str:
+    return result.setting.side or result.plan.initiator
 
 
 def _disk(zones: Zones) -> str:
@@ -334,7 +334,7 @@ def _writes(report: Report) -> Iterator[Cell]:
                 yield _way(side, way, result, result.rate.median)
 
 
-def _way(side: str, way: str, result: Found, rate: float) -> Cell:
+def _way(side: str, way: str, result: MeasuredStep, rate: float) -> Cell:
     details, long = result.outcome.details, way in ("acknowledged", "sustained")
     row = {
         "side": side,

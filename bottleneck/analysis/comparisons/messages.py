@@ -13,7 +13,7 @@ from bottleneck.analysis.comparisons import table
 from bottleneck.analysis.comparisons.axis import MOVING, Axis, Group, Groups
 from bottleneck.analysis.comparisons.table import Cell, Cells, Row
 from bottleneck.analysis.noise import REPEATED_RATIO
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.report.report import Report
 from bottleneck.text.units import count_text, percent_text
 
@@ -45,7 +45,7 @@ def _messages(report: Report) -> Iterator[Cell]:
             yield table.cell(result, row, None, *others)
 
 
-def _message_rows(result: Found) -> Iterator[Row]:
+def _message_rows(result: MeasuredStep) -> Iterator[Row]:
     by_size: dict[float, Row] = {}
     for each in steps.items(result.outcome.details, "table"):
         size, seconds = (steps.positive(each, name) for name in ("message_bytes", "seconds"))
@@ -83,7 +83,7 @@ def _message_figures(group: Group, _: Groups) -> Row:
     }
 
 
-def _fit(result: Found) -> Row:
+def _fit(result: MeasuredStep) -> Row:
     """Returns the straight line through the times, or why there is none."""
     fit, details = asdict(result.details.fit), result.outcome.details
     if None in fit.values():
@@ -124,12 +124,12 @@ def _size_at(rates: Mapping[int, float], level: float) -> int:
     return round(level * (first - slope * shorter) / (1 - slope * level))
 
 
-def _latency(result: Found) -> float | None:
+def _latency(result: MeasuredStep) -> float | None:
     usual = steps.positive(result.outcome.details, "percentiles", "p50_seconds")
     return result.details.fit.latency_seconds or usual
 
 
-def _biased(result: Found) -> float | None:
+def _biased(result: MeasuredStep) -> float | None:
     """Returns the latency by a fit over cold connections, if it is far too high."""
     biased = steps.positive(result.outcome.details, "cold_fit", "latency_seconds")
     latency = result.details.fit.latency_seconds
@@ -145,7 +145,7 @@ def _nagle(ends: Cells) -> tuple[float | None, bool]:
     return row["ratio"], True
 
 
-def _small_files(report: Report) -> Iterator[Found]:
+def _small_files(report: Report) -> Iterator[MeasuredStep]:
     for result in steps.measured(report, "small-files"):
         if steps.positive(result.outcome.details, "round_trips_per_file") and result.intact:
             yield result

@@ -42,8 +42,8 @@ def _small_files(report: Report) -> Iterator[Cell]:
     for result in steps.measured(report, "small-files"):
         details, verb = result.outcome.details, result.setting.verb
         files = steps.positive(details, "files")
-        size = steps.positive(result.step.setting, "file_bytes")
-        if result.step.setting.get("tree") and files:
+        size = steps.positive(result.plan.setting, "file_bytes")
+        if result.plan.setting.get("tree") and files:
             size = result.moved_bytes / files
         # The fastest sound copy of one file by the client in that direction, over SMB.
         large = steps.fastest(
@@ -115,7 +115,7 @@ def _figures(group: Group, groups: Groups) -> Row:
     row, result = small.row, small.result
     large, seconds = row["same_as_one_file_seconds"], row["ten_thousand_files_seconds"]
     independent = large is not None and large <= LINK_RATIO * seconds
-    folder = bool(result.step.setting.get("tree") and row["files"])
+    folder = bool(result.plan.setting.get("tree") and row["files"])
     return {
         "altered": not result.intact,
         "folder": result.intact and folder,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from bottleneck.analysis import shown, steps
+from bottleneck.analysis import steps, transfer_rates
 from bottleneck.analysis.comparisons import table
 from bottleneck.analysis.comparisons.axis import FULL_CORES, MOVING, Axis, Group, Groups
 from bottleneck.analysis.comparisons.table import Cell, Cells, Row
@@ -13,7 +13,7 @@ from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.load import SATURATED_RATIO, load
 from bottleneck.analysis.noise import differ
 from bottleneck.analysis.rules.smb.signing import NOUNS, PLAIN, cpu_seconds_per_byte
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.report.report import Report
 from bottleneck.text.units import cost_text, percent_text
 from probes.core.records import SIDES, Skipped
@@ -42,7 +42,9 @@ def _requests(report: Report) -> Iterator[Cell]:
         row, shape = each.row, (each.row["request_bytes"], each.row["depth"])
         row["in_flight_bytes"] = row["in_flight_bytes"] or math.prod(shape)
         row["source"] = "measured"
-        if shape in ((e.request_bytes, e.depth) for e in shown.credible(report, each.result)):
+        if shape in (
+            (e.request_bytes, e.depth) for e in transfer_rates.credible(report, each.result)
+        ):
             yield each
 
 
@@ -86,7 +88,7 @@ def _fitted(cells: Cells, flight_bytes: float) -> float | None:
     return min((each for each in bounds if each is not None), default=None)
 
 
-def _residual(result: Found) -> float | None:
+def _residual(result: MeasuredStep) -> float | None:
     return steps.amount(result.outcome.details, "fit", "worst_residual_ratio")
 
 
@@ -111,7 +113,7 @@ def _request_figures(group: Group, _: Groups) -> Row:
     result, residual = group.cells[0].result, _residual(group.cells[0].result)
     player = group.ends[1] if len(group.ends) > 1 else None
     return {
-        "incredible": next(shown.incredible(group.report, result), None),
+        "incredible": next(transfer_rates.incredible(group.report, result), None),
         "does": DOING.get(result.setting.verb, "run"),
         "trip_seconds": result.details.rtt_seconds,
         "residual_ratio": residual if residual and residual > FITTED_RATIO else None,
@@ -233,7 +235,7 @@ def _dearer(base: Cell, other: Cell) -> str | None:
     return max(growths)[1] if growths else None
 
 
-def _full(result: Found) -> str | None:
+def _full(result: MeasuredStep) -> str | None:
     """Returns a sentence about a full core, which limits the rate; None: none is full."""
     client, server = (load(result.usage(side)) for side in SIDES)
     # a core that serves interrupts is the server's as well, but not this tool's

@@ -157,7 +157,7 @@ INITIATOR = Axis(
 def _late_pushes(report: Report) -> Iterator[Cell]:
     """Yields the pushes that were flushed, and acknowledged faster than they were durable."""
     for each in table.copies(report):
-        row, waits = each.row, steps.flag(each.result.step.setting, "flushed") is not False
+        row, waits = each.row, steps.flag(each.result.plan.setting, "flushed") is not False
         # Both rates are of one run, so that noise cannot make them differ.
         safe = run_rate(median_run(each.result.outcome))
         ratio = (row["acknowledged_bytes_per_second"] or 0.0) / safe

@@ -9,7 +9,7 @@ from string import Formatter
 from typing import Any
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.steps import OWN, Found, dialect_name
+from bottleneck.analysis.steps import OWN, MeasuredStep, dialect_name
 from bottleneck.report.report import Report
 from bottleneck.text import units
 from probes.core.records import Spread
@@ -99,13 +99,13 @@ ENOUGH_RATIO = 0.95
 class Cell:
     """One measured figure: a copy, or a row of what a step reported."""
 
-    result: Found
+    result: MeasuredStep
     row: Row
     spread: Spread
     """Bytes per second, or another figure that is compared."""
     source: Any = None
     """The object of the row: a Copy, a disk's Zones."""
-    others: tuple[Found, ...] = ()
+    others: tuple[MeasuredStep, ...] = ()
     """Further steps with figures in the row."""
 
     @property
@@ -121,13 +121,13 @@ def single(rate: float) -> Spread:
     return Spread(rate, rate, rate, 1)
 
 
-def rates(result: Found) -> Row:
+def rates(result: MeasuredStep) -> Row:
     """Returns the rates of a step's runs as a row."""
     names = ("bytes_per_second", "low_bytes_per_second", "high_bytes_per_second", "runs")
     return dict(zip(names, astuple(result.rate), strict=True))
 
 
-def cell(result: Found, row: Row, source: Any = None, *others: Found) -> Cell:
+def cell(result: MeasuredStep, row: Row, source: Any = None, *others: MeasuredStep) -> Cell:
     """Returns the cell of a row that was measured once, with low and high if the row has them."""
     rate = row.get("bytes_per_second") or result.rate.median
     low, high = (row.get(f"{name}_bytes_per_second") or rate for name in ("low", "high"))
@@ -139,7 +139,7 @@ def list_cells(report: Report, stage: str, name: str, columns: str) -> Iterator[
     for result in steps.measured(report, stage):
         setting = {"over": result.setting.over, "verb": result.setting.verb or None}
         for each in steps.items(result.outcome.details, name) if result.intact else ():
-            row = read(each, columns, initiator=result.step.initiator, **setting)
+            row = read(each, columns, initiator=result.plan.initiator, **setting)
             if row is not None:
                 yield cell(result, row)
 

@@ -66,7 +66,7 @@ def _buffer_figures(group: Group, _: Groups) -> Row:
     smallest = min(group.cells, key=lambda each: each.row["buffer_bytes"])
     where = f"From the {result.sender} to the {steps.other(result.sender)}"
     if result.setting.over == "loopback":
-        where = f"On the {result.step.initiator} (loopback)"
+        where = f"On the {result.plan.initiator} (loopback)"
     slow = knee is not smallest and smallest.rate <= CALL_RATIO * best.rate
     return {
         "where": where,

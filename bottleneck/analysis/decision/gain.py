@@ -20,9 +20,9 @@ from bottleneck.analysis.decision.capability import (
     slotted,
 )
 from bottleneck.analysis.decision.causes import rows
-from bottleneck.analysis.facts.claimed import PASSING
 from bottleneck.analysis.facts.counters import FAR_SECONDS
 from bottleneck.analysis.facts.record import ALLOWS, ALONE, NETWORK, SHOWN, CopyFacts, Level, Part
+from bottleneck.analysis.facts.rule_claims import PASSING
 from bottleneck.analysis.finding import Named, Next, Rung
 from bottleneck.analysis.model import Band
 from bottleneck.analysis.steps import OWN

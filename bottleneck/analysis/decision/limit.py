@@ -22,7 +22,7 @@ from bottleneck.analysis.interface_facts import NOTHING, Behind, behind
 from bottleneck.analysis.model import looks_like
 from bottleneck.analysis.rules.registry import BY_WORDS, OF_ANY_COPY, OF_MADE_COPIES, REFINEMENTS
 from bottleneck.analysis.rules.smb.server_software import setting_behind
-from bottleneck.analysis.socket_buffers import Fixed, limiting
+from bottleneck.analysis.socket_buffers import BufferSetting, limiting
 from bottleneck.analysis.steps import Copy
 from bottleneck.report.report import Report
 from probes.core.records import Spread
@@ -86,7 +86,7 @@ def _claim(
         return rule_claim
     component, _, word = row.words.partition("/")
     side, cause = row.side_of(copy, part), BY_WORDS[component, word]
-    setting: Fixed | Behind = (
+    setting: BufferSetting | Behind = (
         limiting(evidence, word, side or "")
         or setting_behind(evidence, word, side or "")
         or NOTHING

@@ -63,7 +63,7 @@ IDLE, UNCOUNTED = 0.4, 0.35
 
 
 @dataclass(frozen=True)
-class Weighed:
+class Likelihoods:
     """Likelihood of each component to cap a copy."""
 
     likely: Mapping[Part, float]
@@ -75,7 +75,7 @@ class Weighed:
         return sorted(self.likely.items(), key=lambda each: -each[1])
 
 
-def weigh(copy: CopyFacts) -> Weighed:
+def weigh(copy: CopyFacts) -> Likelihoods:
     """Weighs all components of a copy that has a rate."""
     assert copy.rate is not None
     time = _time(copy)
@@ -95,7 +95,7 @@ def weigh(copy: CopyFacts) -> Weighed:
     twins = (_carried(each, copy.rate) for each in copy.facts if each.kind == SHOWN and each.beside)
     products[UNKNOWN] = PRIORS["unknown"] * time[UNKNOWN] * min(twins, default=1.0)
     total = sum(products.values())
-    return Weighed({part: value / total for part, value in products.items()})
+    return Likelihoods({part: value / total for part, value in products.items()})
 
 
 def _prior(copy: CopyFacts, part: Part, rate: float, speaks: bool) -> float:

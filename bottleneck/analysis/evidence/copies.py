@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bottleneck.analysis import hardware_limits, model, steps
 from bottleneck.analysis.evidence.details import Details, ServerSetting, Sockets
 from bottleneck.analysis.load import hindrance, load
-from bottleneck.analysis.steps import OWN, Copy, Found
+from bottleneck.analysis.steps import OWN, Copy, MeasuredStep
 from bottleneck.report.report import Report, median_run
 from probes.core.records import HostFacts, Spread
 
@@ -40,7 +40,7 @@ STEADY_GAIN_RATIO = 1.15
 class Connection:
     """One TCP connection while it carried a step, as the kernels at its ends reported it."""
 
-    step: Found
+    step: MeasuredStep
     """A copy's own step, or TCP alone with one stream in its direction."""
     sockets: Sockets
     is_own: bool
@@ -88,7 +88,7 @@ class Evidence:
     copy: Copy
 
     @property
-    def step(self) -> Found:
+    def step(self) -> MeasuredStep:
         """The step that made it; only for a copy that was made."""
         assert self.copy.step is not None
         return self.copy.step
@@ -169,7 +169,7 @@ class Evidence:
         return path_rate(self.report, self.sender)
 
     @property
-    def believed(self) -> list[Found]:
+    def believed(self) -> list[MeasuredStep]:
         """The tcp steps in its direction, without those whose rate is impossible."""
         return hardware_limits.believed(self.report, self.sender)
 
@@ -196,17 +196,17 @@ def host(report: Report, side: str) -> HostFacts | None:
     return report.client if side == "client" else report.server
 
 
-def hindered(step: Found, side: str) -> str | None:
+def hindered(step: MeasuredStep, side: str) -> str | None:
     """Returns in words why a side's CPU may have set the rate of a step; None: it did not."""
     cpu = load(step.usage(side))
-    if cpu and step.step.stage == "disk" and (cpu.throttled_ratio or 0.0) >= STOPPED_RATIO:
+    if cpu and step.plan.stage == "disk" and (cpu.throttled_ratio or 0.0) >= STOPPED_RATIO:
         return f"the {side}'s CPU quota was used up"
-    if cpu and step.step.stage in ("disk", "tcp") and cpu.held_up:
+    if cpu and step.plan.stage in ("disk", "tcp") and cpu.held_up:
         return f"the {side}'s CPU was fully used"
     return hindrance(cpu, side)
 
 
-def client_bound(step: Found) -> bool:
+def client_bound(step: MeasuredStep) -> bool:
     """Whether the client's own CPU may have set the rate of a step."""
     return hindered(step, "client") is not None
 
@@ -214,12 +214,12 @@ def client_bound(step: Found) -> bool:
 # -- TCP alone ---------------------------------------------------------------------------------
 
 
-def transfers(report: Report, sender: str) -> Iterator[Found]:
+def transfers(report: Report, sender: str) -> Iterator[MeasuredStep]:
     """Yields the tcp steps in which a side sends."""
     return (each for each in steps.measured(report, "tcp") if each.sender == sender)
 
 
-def streams(step: Found) -> float:
+def streams(step: MeasuredStep) -> float:
     """Returns the number of connections of a tcp step."""
     return step.setting.streams or 1
 
@@ -249,23 +249,23 @@ def streams_gain(report: Report, sender: str) -> float | None:
 # -- SMB, as one initiator saw it --------------------------------------------------------------
 
 
-def smb_steps(report: Report, sender: str, initiator: str = "client") -> Iterator[Found]:
+def smb_steps(report: Report, sender: str, initiator: str = "client") -> Iterator[MeasuredStep]:
     """Yields the intact SMB steps in one direction: copies, requests alone, security."""
     for stage in ("smb-copy", "smb-matrix", "smb-tax"):
         for step in steps.measured(report, stage):
             name = (step.setting.verb or step.setting.copy).split(".")
             verb = next((part for part in name if part in steps.VERBS), None)
-            is_usable = verb and step.intact and step.step.initiator == initiator
+            is_usable = verb and step.intact and step.plan.initiator == initiator
             if is_usable and steps.sender(str(verb), initiator) == sender:
                 yield step
 
 
-def best_smb_step(report: Report, sender: str) -> Found | None:
+def best_smb_step(report: Report, sender: str) -> MeasuredStep | None:
     """Returns the fastest SMB step in one direction; None: there is none."""
     return max(smb_steps(report, sender), key=steady_rate, default=None)
 
 
-def steady_rate(step: Found) -> float:
+def steady_rate(step: MeasuredStep) -> float:
     """Returns the bytes per second without the start of a pull or the flush of a push.
 
     It is not less than the step's own rate, and no more than a start explains.
@@ -283,15 +283,15 @@ def steady_rate(step: Found) -> float:
     return max(rate, min(steady, STEADY_GAIN_RATIO * rate))
 
 
-def diskless(report: Report, sender: str) -> Iterator[Found]:
+def diskless(report: Report, sender: str) -> Iterator[MeasuredStep]:
     """Yields the client's SMB steps in one direction that use no disk of its own."""
     for step in smb_steps(report, sender):
-        is_diskless = step.step.stage != "smb-copy" or step.setting.end == "memory"
+        is_diskless = step.plan.stage != "smb-copy" or step.setting.end == "memory"
         if is_diskless and hardware_limits.impossible(report, step) is None:
             yield step
 
 
-def foreign_rate(report: Report, step: Found, sender: str) -> float | None:
+def foreign_rate(report: Report, step: MeasuredStep, sender: str) -> float | None:
     """Returns others' payload per second in the same direction during a step; None: none seen.
 
     The interface counts every byte with headers; the bytes of the step's own full packets are

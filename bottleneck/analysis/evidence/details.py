@@ -241,7 +241,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class PlaceDetails:
-    """Place of a file on its device (probes/storage/placed.py)."""
+    """Place of a file on its device (probes/storage/placed_zones.py)."""
 
     located: bool = False
     device: str | None = None
@@ -309,7 +309,7 @@ class ServerSetting:
 
 
 @dataclass(frozen=True)
-class Offered:
+class OfferedAddress:
     """An address that the server offers to SMB's multichannel (MS-SMB2 2.2.32.5)."""
 
     address: str = ""
@@ -342,7 +342,7 @@ class Target:
 
     dialect: str | None = None
     smb_conf: tuple[ServerSetting, ...] = ()
-    interfaces: tuple[Offered, ...] = ()
+    interfaces: tuple[OfferedAddress, ...] = ()
     connect_seconds: float | None = None
     loss_ratio: Positive | None = None
     max_read_bytes: Positive | None = None

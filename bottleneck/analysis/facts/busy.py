@@ -35,7 +35,7 @@ SHAPED_RATIOS = 0.96, 1.04
 
 
 @dataclass(frozen=True)
-class Watched:
+class ViewFacts:
     """Facts from one view of a copy's time."""
 
     facts: tuple[Fact, ...] = ()
@@ -45,12 +45,12 @@ class Watched:
     """The copy with its trace; None: it has none."""
 
 
-def watched(report: Report, copy: Copy, timed: TimedCopy | None) -> Watched:
+def watched(report: Report, copy: Copy, timed: TimedCopy | None) -> ViewFacts:
     """Returns the utilizations of a copy's components, by the best view that the report has."""
     result = None if timed is None else best(timed)
     if timed is None or result is None:
         facts = counted(report, copy)
-        return Watched(facts, "counters" if facts else "", timed=timed)
+        return ViewFacts(facts, "counters" if facts else "", timed=timed)
     uses = dict(result.time.uses)
     if patterns.pinned(timed):
         # The sender's congestion window holds a path that is empty.
@@ -64,7 +64,7 @@ def watched(report: Report, copy: Copy, timed: TimedCopy | None) -> Watched:
     unseen: frozenset[Part] = frozenset()
     if view == "alone":
         facts, unseen = _one_end(report, copy, timed, uses, facts, result.time.looks)
-    return Watched(facts, view, unseen, timed)
+    return ViewFacts(facts, view, unseen, timed)
 
 
 def _view(result: ViewResult) -> View:

@@ -12,7 +12,7 @@ from bottleneck.analysis import steps
 from bottleneck.analysis.facts.record import BUSY, COSTS, NETWORK, Fact, Level, Part
 from bottleneck.analysis.rules.cpu.cores import load_of
 from bottleneck.analysis.rules.memory.swap import swaps
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Copy, MeasuredStep
 from bottleneck.report.report import Report
 from probes.core.records import SIDES, Usage
 
@@ -48,7 +48,7 @@ def counted(report: Report, copy: Copy) -> tuple[Fact, ...]:
     return (*facts, *_connection(copy, step), *_idle(copy, step, facts))
 
 
-def cpu_counted(report: Report, step: Found, side: str) -> tuple[Fact, ...]:
+def cpu_counted(report: Report, step: MeasuredStep, side: str) -> tuple[Fact, ...]:
     """Returns the time in which a side's CPU ran the copy or kept it waiting for a core."""
     usage = step.usage(side)
     if usage is None or not usage.core_busy_ratios or usage.wall_seconds <= 0:
@@ -68,7 +68,9 @@ def cpu_counted(report: Report, step: Found, side: str) -> tuple[Fact, ...]:
     return (_rough(("cpu", side), share, f"ran or waited for a core for {share:.0%} of the time"),)
 
 
-def cost_facts(report: Report, step: Found, others: Mapping[str | None, float]) -> Iterator[Fact]:
+def cost_facts(
+    report: Report, step: MeasuredStep, others: Mapping[str | None, float]
+) -> Iterator[Fact]:
     """Yields the rate at which each CPU would be full, by the time that the copy takes of it.
 
     others: others' share of the bytes at each side's interface, of its interrupts as well.
@@ -96,7 +98,7 @@ def memory_wait(usage: Usage) -> float:
     return min(1.0, usage.memory_waiting_ratio or 0.0) if swaps(usage) else 0.0
 
 
-def _flush(copy: Copy, step: Found) -> Iterator[Fact]:
+def _flush(copy: Copy, step: MeasuredStep) -> Iterator[Fact]:
     """Yields the receiver's disk by the last flush: earlier ones wait for the path as well."""
     flush = step.details.flush_seconds or 0.0
     came, rate = step.details.acknowledged_bytes_per_second, step.rate.median
@@ -111,7 +113,7 @@ def _flush(copy: Copy, step: Found) -> Iterator[Fact]:
         yield _rough(("disk", copy.receiver), use, f"its last flush took {share:.0%} of the time")
 
 
-def writes_wait(step: Found) -> bool:
+def writes_wait(step: MeasuredStep) -> bool:
     """Whether requests of a push wait for the server, whose kernel has received all bytes."""
     details = step.details
     is_sent = (details.sockets.unsent_bytes_median or 0.0) <= LITTLE_BYTES
@@ -121,7 +123,7 @@ def writes_wait(step: Found) -> bool:
     return details.sockets.by == "sender" and is_sent and is_long and is_durable
 
 
-def _connection(copy: Copy, step: Found) -> Iterator[Fact]:
+def _connection(copy: Copy, step: MeasuredStep) -> Iterator[Fact]:
     """Yields the component that limits the connection, if the kernels at its ends agree."""
     by = step.details.sockets.by
     parts: dict[str | None, tuple[Part, ...]] = {
@@ -138,14 +140,14 @@ def _connection(copy: Copy, step: Found) -> Iterator[Fact]:
         yield _rough(part, share, f"limited the connection, by its kernels' queues ({by})")
 
 
-def reads_slowly(step: Found, window_bytes: float) -> bool:
+def reads_slowly(step: MeasuredStep, window_bytes: float) -> bool:
     """Whether many of the bytes that arrived wait to be read."""
     counts = step.details.sockets
     unread = counts.unread_bytes_median or 0.0
     return unread > UNREAD_RATIO * window_bytes or counts.full_ratio > UNREAD_RATIO
 
 
-def _idle(copy: Copy, step: Found, facts: list[Fact]) -> Iterator[Fact]:
+def _idle(copy: Copy, step: MeasuredStep, facts: list[Fact]) -> Iterator[Fact]:
     """Yields, on a far path, the time in which no CPU and no disk worked: a wait for replies.
 
     The bytes in flight meanwhile may as well wait in the path.

@@ -8,7 +8,11 @@ from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.cap import bounded, scattered
 from bottleneck.analysis.facts.busy import watched
-from bottleneck.analysis.facts.claimed import (
+from bottleneck.analysis.facts.counters import cost_facts
+from bottleneck.analysis.facts.path import path_facts, request_facts
+from bottleneck.analysis.facts.record import BUSY, NETWORK, CopyFacts, Fact, Level, Part
+from bottleneck.analysis.facts.removed_causes import without
+from bottleneck.analysis.facts.rule_claims import (
     Claimed,
     by_part,
     claim_facts,
@@ -16,13 +20,9 @@ from bottleneck.analysis.facts.claimed import (
     is_path_held,
     refuting,
 )
-from bottleneck.analysis.facts.counters import cost_facts
-from bottleneck.analysis.facts.path import path_facts, request_facts
-from bottleneck.analysis.facts.record import BUSY, NETWORK, CopyFacts, Fact, Level, Part
 from bottleneck.analysis.facts.signs import signs
 from bottleneck.analysis.facts.supplied_signs import supplied_facts
 from bottleneck.analysis.facts.transfers import transfer_facts
-from bottleneck.analysis.facts.without import without
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.link_end import is_supplied
 from bottleneck.analysis.rtt import rtt

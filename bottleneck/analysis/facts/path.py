@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from bottleneck.analysis import hardware_limits, model, steps
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.evidence.copies import hindered, host, smb_steps
-from bottleneck.analysis.facts.busy import Watched
+from bottleneck.analysis.facts.busy import ViewFacts
 from bottleneck.analysis.facts.counters import FAR_SECONDS
 from bottleneck.analysis.facts.record import (
     ALLOWS,
@@ -23,7 +23,7 @@ from bottleneck.analysis.facts.record import (
 from bottleneck.analysis.facts.windows import ENDS, supplied_windows, window_facts
 from bottleneck.analysis.link_end import is_supplied
 from bottleneck.analysis.socket_buffers import RECEIVE, grows_to
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Copy, MeasuredStep
 from bottleneck.report.report import Report
 from bottleneck.text.units import link_text, seconds_text, size_text
 from probes.core.records import SIDES
@@ -41,7 +41,7 @@ the bytes in flight; and at most (Little's law)."""
 
 
 def path_facts(
-    report: Report, copy: Copy, time: Watched, rtt: float | None, *, is_path_held: bool
+    report: Report, copy: Copy, time: ViewFacts, rtt: float | None, *, is_path_held: bool
 ) -> Iterator[Fact]:
     """Yields facts about the path in a copy's direction, and about TCP at both ends of it.
 
@@ -90,11 +90,11 @@ def _tests(report: Report, copy: Copy, rtt: float | None, is_path_held: bool) ->
             yield Fact(("tcp", "server"), SHOWN, level, words, _indices(each))
 
 
-def _indices(step: Found) -> tuple[int, ...]:
+def _indices(step: MeasuredStep) -> tuple[int, ...]:
     return (step.index,)
 
 
-def is_of_client(report: Report, test: Found) -> bool:
+def is_of_client(report: Report, test: MeasuredStep) -> bool:
     """Whether a supplied TCP figure concerns the copy's client; one that names nobody does."""
     name, client = (test.details.client or "").casefold(), report.client
     if not name or client is None or not (client.name or client.system):
@@ -106,7 +106,7 @@ def is_of_client(report: Report, test: Found) -> bool:
     )
 
 
-def _is_held_by_window(report: Report, copy: Copy, test: Found, rtt: float | None) -> bool:
+def _is_held_by_window(report: Report, copy: Copy, test: MeasuredStep, rtt: float | None) -> bool:
     limits = test.details.limits
     if limits is not None and limits.by in ("receive-window", "send-buffer"):
         return True
@@ -119,7 +119,7 @@ def _is_held_by_window(report: Report, copy: Copy, test: Found, rtt: float | Non
     return WINDOW_HELD_RATIOS[0] <= share <= WINDOW_HELD_RATIOS[1]
 
 
-def _is_lossy(report: Report, test: Found) -> bool:
+def _is_lossy(report: Report, test: MeasuredStep) -> bool:
     """Whether packets were lost in a TCP test, by its own count or by a supplied figure."""
     limits = test.details.limits
     lost = limits.loss_ratio if limits is not None else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bottleneck.analysis import hardware_limits, model, steps
-from bottleneck.analysis.attribution import patterns, sockets
+from bottleneck.analysis.attribution import patterns, sender_socket
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import Connection
 from bottleneck.analysis.evidence.copies import BACKLOG_SEGMENTS, LOSS_BASED, smb_steps
@@ -14,7 +14,7 @@ from bottleneck.analysis.facts.windows import MOSTLY_RATIO
 from bottleneck.analysis.link_end import is_supplied, slower_link
 from bottleneck.analysis.rules.network import mtu
 from bottleneck.analysis.rules.network.wrong_path import faster
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Copy, MeasuredStep
 from bottleneck.report.report import Report
 
 LOST_RATIO = 1e-3
@@ -28,7 +28,7 @@ NEAR_SECONDS = 1e-3
 """Round trip, below which segments out of order were not lost: hosts and cards reorder, too."""
 
 
-def connection_signs(step: Found, timed: TimedCopy | None) -> Iterator[Sign]:
+def connection_signs(step: MeasuredStep, timed: TimedCopy | None) -> Iterator[Sign]:
     """Yields lost, grows, stalled, pinned, timeouts and ignores-loss."""
     sender = timed.connection(timed.sender) if timed is not None else None
     connection = timed.connection(timed.asking) if timed is not None else None
@@ -52,9 +52,9 @@ def _of_sender(timed: TimedCopy, sender: Connection) -> Iterator[Sign]:
     again, through = sender.total("retransmitted_bytes"), sender.total("acknowledged_bytes")
     ratio = again / through if through else 0.0
     trips, min_rtt = sender.values_of("rtt_seconds"), sender.min_rtt_seconds
-    is_full = sockets.is_always_full(trips, min_rtt, sockets.FILLED_RATIO)
-    is_full = is_full and sockets.rises_with_flight(sender)
-    is_empty = sockets.queue_ratio(sender) < sockets.EMPTY_QUEUE_RATIO
+    is_full = sender_socket.is_always_full(trips, min_rtt, sender_socket.FILLED_RATIO)
+    is_full = is_full and sender_socket.rises_with_flight(sender)
+    is_empty = sender_socket.queue_ratio(sender) < sender_socket.EMPTY_QUEUE_RATIO
     recurs = patterns.lasts(sender, "retransmitted_bytes") or (is_empty and _recurs(sender))
     if ratio > LOST_RATIO and recurs and not is_full:
         words = f"{ratio:.2%} of the bytes were retransmitted, with no standing queue"
@@ -81,7 +81,7 @@ def _of_receiver(timed: TimedCopy, connection: Connection) -> Iterator[Sign]:
         yield Sign("grows", words="TCP still grew when the copy ended")
 
 
-def _counted(step: Found) -> Iterator[Sign]:
+def _counted(step: MeasuredStep) -> Iterator[Sign]:
     counts = step.details.sockets
     trip, lost = counts.rtt_seconds_median, counts.loss_ratio or 0.0
     limit = FULL_TRIP_RATIO * (counts.min_rtt_seconds or 0.0) + FULL_TRIP_SECONDS

@@ -80,7 +80,7 @@ class Sign:
 
 
 @dataclass(frozen=True)
-class Without:
+class RateWithout:
     """A measurement of the same copy without one cause."""
 
     cause: str
@@ -112,7 +112,7 @@ class CopyFacts:
     """Claims of causes, by component, with the words that a person reads."""
     ignored: tuple[str, ...] = ()
     """Remarks about refuted claims, each a sentence."""
-    without: tuple[Without, ...] = ()
+    without: tuple[RateWithout, ...] = ()
     view: View = ""
     unseen: frozenset[Part] = frozenset()
     """Components whose work the view cannot see: it is part of the unknown time."""

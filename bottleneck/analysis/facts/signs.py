@@ -18,7 +18,7 @@ from bottleneck.analysis.link_end import is_supplied
 from bottleneck.analysis.load import is_nearly_full
 from bottleneck.analysis.rules.cpu.cores import load_of
 from bottleneck.analysis.rules.smb.server_software import software_signs
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Copy, MeasuredStep
 from bottleneck.report.report import Report
 from probes.core.records import SIDES
 
@@ -31,7 +31,7 @@ SAME_RATIO = 0.01
 
 
 def traffic_signs(
-    report: Report, copy: Copy, step: Found, timed: TimedCopy | None
+    report: Report, copy: Copy, step: MeasuredStep, timed: TimedCopy | None
 ) -> Iterator[Sign]:
     """Yields others' shares of the bytes at interfaces (others-traffic) and disks (others-disk)."""
     on_one_host = copy.on_one_host or steps.on_one_host(report)
@@ -40,7 +40,7 @@ def traffic_signs(
     yield from _at_disks(step, on_one_host)
 
 
-def _at_interfaces(copy: Copy, step: Found, timed: TimedCopy | None) -> Iterator[Sign]:
+def _at_interfaces(copy: Copy, step: MeasuredStep, timed: TimedCopy | None) -> Iterator[Sign]:
     for side, name in (
         (copy.sender, "interface_sent_bytes"),
         (copy.receiver, "interface_received_bytes"),
@@ -58,7 +58,7 @@ def _at_interfaces(copy: Copy, step: Found, timed: TimedCopy | None) -> Iterator
             yield Sign("others-traffic", side, share, words)
 
 
-def _at_disks(step: Found, on_one_host: bool) -> Iterator[Sign]:
+def _at_disks(step: MeasuredStep, on_one_host: bool) -> Iterator[Sign]:
     totals: dict[str, int] = {}
     for side in SIDES:
         usage = step.usage(side)
@@ -80,7 +80,7 @@ WAITED_RATIO, OTHERS_RATIO = 0.5, 0.3
 FULL_CORES_RATIO = 0.92
 
 
-def host_signs(report: Report, step: Found, timed: TimedCopy | None) -> Iterator[Sign]:
+def host_signs(report: Report, step: MeasuredStep, timed: TimedCopy | None) -> Iterator[Sign]:
     """Yields throttled, quota (what it allows, bytes per second), crowded and all-full."""
     for side in SIDES:
         usage, load = step.usage(side), load_of(report, step, side)
@@ -108,7 +108,7 @@ BURSTS, BURST_REPLIES, SILENT_RATIO = 6, 3, 0.5
 FASTER_RATIO = 1.3
 
 
-def server_signs(copy: Copy, step: Found, timed: TimedCopy | None) -> Iterator[Sign]:
+def server_signs(copy: Copy, step: MeasuredStep, timed: TimedCopy | None) -> Iterator[Sign]:
     """Yields stalls, synced, writes-most and faster-program."""
     replies = step.details.replies
     together = (replies.burst_count_median or 0) >= BURST_REPLIES

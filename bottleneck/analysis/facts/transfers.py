@@ -9,7 +9,7 @@ from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.evidence.copies import smb_steps
 from bottleneck.analysis.facts.record import NETWORK, SHOWN, Fact, Level, Part, each_part
 from bottleneck.analysis.link_end import is_supplied
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Copy, MeasuredStep
 from bottleneck.report.report import Report
 
 OTHER_WAY_RATIO = 0.6
@@ -25,7 +25,7 @@ def transfer_facts(report: Report, copy: Copy) -> Iterator[Fact]:
     for step in smb_steps(report, copy.sender, copy.initiator):
         if step.index == copy_index or hardware_limits.impossible(report, step) is not None:
             continue
-        name = step.setting.copy or f"{step.step.stage} {step.setting.verb}"
+        name = step.setting.copy or f"{step.plan.stage} {step.setting.verb}"
         ends = " without a disk" if step.setting.end == "memory" else ""
         by = (
             f" with {step.setting.engine}" if step.setting.engine not in (None, copy.engine) else ""
@@ -36,16 +36,16 @@ def transfer_facts(report: Report, copy: Copy) -> Iterator[Fact]:
         yield from each_part(parts, SHOWN, level, words, step.index, beside=beside)
     for step in smb_steps(report, copy.receiver, copy.initiator):
         if hardware_limits.impossible(report, step) is None and step.setting.end != "memory":
-            name = step.setting.copy or f"{step.step.stage} {step.setting.verb}"
+            name = step.setting.copy or f"{step.plan.stage} {step.setting.verb}"
             level = Level.around(OTHER_WAY_RATIO * step.rate.median)
             words = f"{OTHER_WAY_RATIO:.0%} of {name} the other way"
             yield from each_part(_cpus(copy, step), SHOWN, level, words, step.index)
 
 
-def _is_twin(report: Report, copy: Copy, step: Found) -> bool:
+def _is_twin(report: Report, copy: Copy, step: MeasuredStep) -> bool:
     """Whether a transfer differs from a copy in nothing but the parts that it lacks."""
-    if step.step.stage != "smb-copy" or is_supplied(report):
-        return step.step.stage == "smb-copy"
+    if step.plan.stage != "smb-copy" or is_supplied(report):
+        return step.plan.stage == "smb-copy"
     is_second = step.setting.end == "memory" and "uncached" in step.setting.copy
     if is_second and not step.details.cache.proven:
         return False  # the second copy of its file may come from the cache
@@ -60,12 +60,12 @@ def _is_cold(copy: Copy) -> bool:
     return cache is not None and bool(cache.proven or cache.cold_source)
 
 
-def _is_same_program(copy: Copy, step: Found) -> bool:
+def _is_same_program(copy: Copy, step: MeasuredStep) -> bool:
     same_engine = (step.setting.engine or steps.OWN) == copy.engine
     return same_engine and step.setting.dialect in (copy.dialect, None)
 
 
-def _in_flight(step: Found) -> float:
+def _in_flight(step: MeasuredStep) -> float:
     """Returns the bytes in flight at a step's best, as far as it tells; 0: unknown."""
     cells = [each for each in step.details.cells if each.bytes_per_second]
     best = max(cells, key=lambda cell: cell.bytes_per_second or 0.0, default=None)
@@ -74,22 +74,22 @@ def _in_flight(step: Found) -> float:
     return (best.request_bytes or 0.0) * (best.depth or 0.0)
 
 
-def _cpus(copy: Copy, step: Found) -> Iterator[Part]:
+def _cpus(copy: Copy, step: MeasuredStep) -> Iterator[Part]:
     """Yields the CPUs that another transfer shows: a mount takes its own time for each byte."""
-    is_apart = copy.native and step.step.stage.startswith("smb-")
+    is_apart = copy.native and step.plan.stage.startswith("smb-")
     yield from (each for each in CPUS if not is_apart or each[1] != copy.initiator)
 
 
-def _shared(report: Report, copy: Copy, step: Found) -> Iterator[Part]:
+def _shared(report: Report, copy: Copy, step: MeasuredStep) -> Iterator[Part]:
     """Yields the components that another transfer passes as a copy does.
 
     Another program or dialect has its own way to use SMB, which is not shared.
     """
-    supplied, is_copy = is_supplied(report), step.step.stage == "smb-copy"
+    supplied, is_copy = is_supplied(report), step.plan.stage == "smb-copy"
     by_this_tool = (step.setting.engine in (None, steps.OWN)) == (copy.engine == steps.OWN)
     yield NETWORK
     # Signing and encryption take more of a CPU.
-    copy_step, taxed = copy.step, step.step.stage == "smb-tax"
+    copy_step, taxed = copy.step, step.plan.stage == "smb-tax"
     if not taxed or copy_step is None or steps.security(step) == steps.security(copy_step):
         yield from _cpus(copy, step)
     if supplied or by_this_tool or _is_same_program(copy, step):

@@ -20,7 +20,7 @@ from bottleneck.analysis.facts.counters import FAR_SECONDS, reads_slowly
 from bottleneck.analysis.facts.record import ALLOWS, Fact, Level, Part, Sign, each_part
 from bottleneck.analysis.rules.smb.round_trips import starved
 from bottleneck.analysis.socket_buffers import RECEIVE, SEND, grows_to
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Copy, MeasuredStep
 from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text, seconds_text, size_text
 from probes.core.records import HostFacts
@@ -76,7 +76,7 @@ def window_facts(
         yield Fact(("tcp", copy.sender), ALLOWS, level, words, (copy.step.index,))
 
 
-def _sizes(copy: Copy, step: Found, timed: TimedCopy | None) -> tuple[float, float]:
+def _sizes(copy: Copy, step: MeasuredStep, timed: TimedCopy | None) -> tuple[float, float]:
     if timed is not None:
         sender, receiver = timed.connection(copy.sender), timed.connection(copy.receiver)
         windows = sender.values_of("peer_window_bytes") if sender else []
@@ -180,7 +180,7 @@ def _bursts(evidence: Evidence) -> Bursts | None:
 
 
 def supplied_windows(
-    report: Report, copy: Copy, rtt: float, tests: Iterator[Found]
+    report: Report, copy: Copy, rtt: float, tests: Iterator[MeasuredStep]
 ) -> Iterator[Fact]:
     """Yields windows of TCP tests of the copy's client, and the largest buffers of each host."""
     for each in tests:

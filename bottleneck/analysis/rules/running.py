@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from bottleneck.analysis.attribution.trace import looks
 from bottleneck.analysis.evidence.copies import Evidence
-from bottleneck.analysis.steps import Copy, Found, with_agent
+from bottleneck.analysis.steps import Copy, MeasuredStep, with_agent
 from bottleneck.report.report import Report
 from bottleneck.text.units import size_text
 
@@ -37,7 +37,7 @@ def rule(evidence: Evidence) -> Iterator[str]:
         )
 
 
-def _unseen(copy: Copy, step: Found) -> str:
+def _unseen(copy: Copy, step: MeasuredStep) -> str:
     """Returns the side that was not watched; empty: both were."""
     if copy.on_one_host:
         return ""
@@ -45,7 +45,7 @@ def _unseen(copy: Copy, step: Found) -> str:
     return next((each for each in sides if looks(step.outcome.details, each) is None), "")
 
 
-def suspicion(copy: Copy, step: Found) -> str:
+def suspicion(copy: Copy, step: MeasuredStep) -> str:
     """Returns why a running copy has no cap, as the end of a sentence."""
     if copy.on_one_host:
         return "neither of its disks was seen to limit it"
@@ -65,7 +65,7 @@ def suspicion(copy: Copy, step: Found) -> str:
     return "no component was seen at work for most of its time"
 
 
-def what_to_try(report: Report, copy: Copy, step: Found) -> str:
+def what_to_try(report: Report, copy: Copy, step: MeasuredStep) -> str:
     """Returns advice for a running copy without a cap."""
     unseen = _unseen(copy, step)
     if copy.on_one_host:

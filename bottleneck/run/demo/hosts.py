@@ -20,7 +20,7 @@ from bottleneck.run.demo import network
 from bottleneck.run.demo.plants import READS, Plant, cores, io_groups, whole_disk
 from probes.core.stage import Unavailable
 from probes.files import removal
-from probes.files.own_folder import OwnFolder, own_folder
+from probes.files.created_folder import CreatedFolder, own_folder
 from probes.programs.samba import private_samba
 from probes.system.child import Child, Event, Work, end_with_parent, spawn
 
@@ -161,7 +161,7 @@ def _busy() -> None:
 
 
 @contextmanager
-def _io_group(plant: Plant, folder: Path) -> Iterator[tuple[Path, OwnFolder] | None]:
+def _io_group(plant: Plant, folder: Path) -> Iterator[tuple[Path, CreatedFolder] | None]:
     """Yields a control group that limits reads from the folder's disk; None: not needed."""
     if plant.reads_bytes_per_second is None:
         yield None

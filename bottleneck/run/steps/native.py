@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from bottleneck.agents import protocol
 from bottleneck.agents.hosts import PartlyRan, StageError
+from bottleneck.login.target import no_mount
 from bottleneck.report.report import Step
 from bottleneck.run import plan
 from bottleneck.run.clock import USEFUL_SECONDS, Clock
@@ -18,13 +19,12 @@ from bottleneck.run.files import Files
 from bottleneck.run.log import WHOLE_COPY, Log, Task, Tasks
 from bottleneck.run.steps.sources import NEEDS_SERVER_CACHE, hold_source, ready_cache, usable_bytes
 from bottleneck.run.world import World, path_of
-from bottleneck.target.target import no_mount
 from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable, described
-from probes.files import own_folder
+from probes.files import created_folder
 from probes.files.folders import SMB_FILESYSTEMS, Mount
 from probes.files.free_space import HELD_PARTS
-from probes.net import callers
+from probes.net import peers
 from probes.stages import native_copy
 
 STEP_OVERHEAD_SECONDS = 0.4
@@ -111,7 +111,7 @@ def _address(mount: Mount | None, agent: str, log: Log) -> str:
             continue
         try:
             addresses = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-            return callers.with_zone(addresses[0][4])
+            return peers.with_zone(addresses[0][4])
         except (OSError, UnicodeError):
             log.note(f"the server's name {name} cannot be resolved")
     return ""
@@ -171,7 +171,7 @@ class Native:
         """Returns a holder of the run's folder with a source file."""
         seconds = FILL_FACTOR * self.world.times().copy
         run, seed = secrets.token_hex(16), self.world.seed
-        setting = own_folder.Setting(folder, run, size_bytes, seconds, seed, HELD_PARTS)
+        setting = created_folder.Setting(folder, run, size_bytes, seconds, seed, HELD_PARTS)
         opening, lifetime = seconds + OPENING_SECONDS, self.clock.lifetime
         return self.world.client.hold("mounted-folder", setting, Endpoint(), lifetime, opening)
 

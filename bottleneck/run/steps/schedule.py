@@ -30,12 +30,12 @@ from bottleneck.run.steps.disks import Disks, Worth
 from bottleneck.run.steps.initiators import Initiators
 from bottleneck.run.steps.native import Native
 from bottleneck.run.steps.sources import Sources
-from bottleneck.run.steps.transfers import Transfers
+from bottleneck.run.steps.tcp import Transfers
 from bottleneck.run.steps.turns import Security, Turns
 from bottleneck.run.world import World, so_far
 from probes.core.records import DROPS, Skipped
 from probes.core.stage import LONG_BUDGET_SECONDS, Refused, Stage, Unavailable, described
-from probes.smb import offered
+from probes.smb import server_query
 from probes.stages import loopback
 
 CLEAR = "skipped, because the result is clear"
@@ -375,7 +375,7 @@ class Schedule:
             if not is_requested and self.clock.remaining() < 3 * USEFUL_SECONDS:
                 self.log.note("SMB1: skipped: out of time (use a larger --budget)")
                 return None
-            setting = offered.Setting(dialect, self.world.options.security)
+            setting = server_query.Setting(dialect, self.world.options.security)
             try:
                 if opened:
                     raise Unavailable(self.world.denied)

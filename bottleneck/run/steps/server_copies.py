@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bottleneck.agents.hosts import Host, StageError
+from bottleneck.login.target import parse
 from bottleneck.run import plan
 from bottleneck.run.clock import Clock
 from bottleneck.run.files import Files
 from bottleneck.run.log import Log
 from bottleneck.run.steps.sources import cache_proof, hold_source, ready_cache
 from bottleneck.run.world import World
-from bottleneck.target.target import parse
 from probes.core.records import Details, Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.files import nameless
+from probes.files import unnamed_file
 from probes.files.served_file import new_name
 from probes.programs.smbclient import REMEDY
 from probes.smb import client_share
@@ -89,7 +89,7 @@ class ServerCopies:
         elif not share.facts["on_folder_disk"]:
             self.log.note(
                 f"others may change {self.world.options.folder}: the copies that the server "
-                f"started used {nameless.on_disk()} on this host"
+                f"started used {unnamed_file.on_disk()} on this host"
             )
 
     def _compare_protection(self, share: Endpoint) -> None:

@@ -107,7 +107,7 @@ def hold_source(
 
 
 @dataclass(frozen=True)
-class Looked:
+class FileFacts:
     """Facts of the user's file, from its host."""
 
     path: str
@@ -203,7 +203,7 @@ class Sources:
         self.files.source_bytes = size_bytes
         return run_rate(ran.samples)
 
-    def look(self) -> Looked:
+    def look(self) -> FileFacts:
         """Asks the host of the user's file for its current facts.
 
         Raises:
@@ -229,7 +229,7 @@ class Sources:
         except (StageError, Refused) as error:
             raise Unavailable(f"{file.path}: {error}") from None
         try:
-            return protocol.from_plain(Looked, answer)
+            return protocol.from_plain(FileFacts, answer)
         except protocol.WireError:
             raise Unavailable(f"{file.path}: invalid data from the {file.side}'s agent") from None
 

@@ -23,7 +23,7 @@ from probes.core.records import SMB_PORT, Endpoint, Measured, Skipped, rates, ru
 from probes.core.stage import (
     NO_ROOM,
     USUAL_BUDGET_SECONDS,
-    Known,
+    RunFacts,
     Stage,
     Turn,
     Unavailable,
@@ -146,9 +146,9 @@ class Turns:
             return self.world.caller, "server" if turn.peer == "agent" else turn.initiator
         return replace(self.files.share, path="") if turn.peer == "share" else Endpoint(), ""
 
-    def facts_for(self, stage: Stage) -> Known:
+    def facts_for(self, stage: Stage) -> RunFacts:
         """Returns the facts for a stage at its turn."""
-        return Known(
+        return RunFacts(
             address=self.world.address,
             port=self.world.options.target.port or SMB_PORT,
             dialect=str(self.files.share.facts.get("dialect") or ""),
@@ -159,7 +159,7 @@ class Turns:
             connect_seconds=self.world.connect_seconds,
         )
 
-    def _more_known(self, stage: Stage, setting: Any) -> Tasks[Known]:
+    def _more_known(self, stage: Stage, setting: Any) -> Tasks[RunFacts]:
         """Returns the facts with those that a setting needs, which are measured first."""
         facts = self.facts_for(stage)
         if "rate" in stage.needs:

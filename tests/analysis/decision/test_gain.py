@@ -16,8 +16,8 @@ from bottleneck.analysis.facts.record import (
     NETWORK,
     SHOWN,
     Level,
+    RateWithout,
     Sign,
-    Without,
 )
 from tests.analysis.decision.planted import (
     CHAIN,
@@ -63,18 +63,21 @@ def test_what_is_left_sets_the_rate_and_is_the_next_limit() -> None:
 
 
 def test_a_copy_that_lacks_what_is_gone_is_believed_before_any_arithmetic() -> None:
-    path, twin = fact(NETWORK, ALONE, 117.6), Without("disk", "server", Level.around(90e6))
+    path, twin = fact(NETWORK, ALONE, 117.6), RateWithout("disk", "server", Level.around(90e6))
     assert predicted(gain(copy(24, path, without=(twin,)), [DISK])) == 90
-    tax = Without("signing", None, Level.around(110e6), is_diskless=True)
+    tax = RateWithout("signing", None, Level.around(110e6), is_diskless=True)
     slow = copy(24, path, READS, fact(RECEIVER, ALONE, 40), without=(tax,))
     assert 30 < predicted(gain(slow, [SIGNING])) < 40
-    beside = Without("round-trips", "client", Level.around(110e6))
+    beside = RateWithout("round-trips", "client", Level.around(110e6))
     assert predicted(gain(copy(20, READS, WRITES, without=(beside,)), [MOUNT])) == 110
 
 
 def test_a_disk_works_beside_the_transfer_and_is_still_one_without_others() -> None:
     """Its share of the time was others', too: where nothing was measured nothing is predicted."""
-    path, without = fact(NETWORK, ALONE, 117.6), (Without("disk", "server", Level.around(110e6)),)
+    path, without = (
+        fact(NETWORK, ALONE, 117.6),
+        (RateWithout("disk", "server", Level.around(110e6)),),
+    )
     assert 45 < predicted(gain(copy(24, path, fact(RECEIVER, ALONE, 60)), [DISK])) < 60
     facts = (fact(SENDER, BUSY, 1.0), path, WRITES)
     slow = copy(20, fact(SENDER, ALONE, 60), *facts, without=without, view="both")

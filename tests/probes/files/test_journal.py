@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from probes.files import journal, leftovers, removal
-from probes.files.own_folder import own_folder
+from probes.files.created_folder import own_folder
 from tests.living import STAYS
 
 ROOT = Path(__file__).parents[3]
@@ -22,7 +22,7 @@ NAME, SOURCE = "bottleneck-0123456789abcdef", "source-0123456789abcdef"
 
 KILLED = """
 import os, signal, sys
-from probes.files.own_folder import own_folder
+from probes.files.created_folder import own_folder
 with own_folder("run", sys.argv[1], "bottleneck-0123456789abcdef") as made:
     made.create()
     os.close(made.new_file("source-0123456789abcdef"))

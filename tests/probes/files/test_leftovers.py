@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from probes.files import folders, journal, leftovers, payload, removal
-from probes.files.own_folder import own_folder
+from probes.files.created_folder import own_folder
 from probes.system.proc import ProcessStat
 from probes.system.reader import reader
 from tests.living import STAYS

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from probes.files import folders, nameless, page_cache
+from probes.files import folders, page_cache, unnamed_file
 
 SIZE = 4 * 1024 * 1024
 
 
 def filled(folder):
-    fd = nameless.create(str(folder))
+    fd = unnamed_file.create(str(folder))
     os.pwrite(fd, os.urandom(SIZE), 0)
     return fd
 
@@ -75,7 +75,7 @@ def test_a_file_system_that_caches_elsewhere_proves_nothing(on_disk, monkeypatch
 
 
 def test_an_empty_file_tells_nothing(tmp_path):
-    fd = nameless.create(str(tmp_path))
+    fd = unnamed_file.create(str(tmp_path))
     assert page_cache.state(fd, 0) is None
     os.close(fd)
 

@@ -10,10 +10,10 @@ import pytest
 
 from probes.core.records import Access, Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.files import free_space, own_folder, payload, source_file
+from probes.files import created_folder, free_space, payload, source_file
 from probes.programs.samba import private_samba
 from probes.smb import run_folder
-from probes.smb.ends import FolderSink
+from probes.smb.client_end import FolderSink
 from probes.stages import disk, native_copy, smb_copy
 from tests.living import until
 
@@ -111,8 +111,8 @@ def written_by_fio(folder, tmp_path):
 
 
 def mounted_source(folder, tmp_path):
-    setting = own_folder.Setting(str(folder), "0123abcd", WANTED_BYTES, 10.0, SEED)
-    with own_folder.hold(setting, Endpoint()) as endpoint:
+    setting = created_folder.Setting(str(folder), "0123abcd", WANTED_BYTES, 10.0, SEED)
+    with created_folder.hold(setting, Endpoint()) as endpoint:
         return endpoint.facts["size_bytes"]
 
 
@@ -121,8 +121,8 @@ def copied_by_the_system(folder, tmp_path):
     size = free_space.fitting(WANTED_BYTES, str(folder))
     other = tmp_path / "other"
     other.mkdir()
-    setting = own_folder.Setting(str(other), "0123abcd", size, 10.0, SEED)
-    with own_folder.hold(setting, Endpoint()) as peer:
+    setting = created_folder.Setting(str(other), "0123abcd", size, 10.0, SEED)
+    with created_folder.hold(setting, Endpoint()) as peer:
         copy_setting = native_copy.Setting("pull.cached", str(folder), str(other), size, 30.0, SEED)
         return spent(native_copy.initiate(copy_setting, peer))
 
@@ -234,8 +234,8 @@ def test_a_copy_by_the_system_ends_where_somebody_else_takes_the_room(large, tmp
     size = 512 * MIB
     other = tmp_path / "other"
     other.mkdir()
-    setting = own_folder.Setting(str(other), "0123abcd", size, 30.0, SEED)
-    with own_folder.hold(setting, Endpoint()) as peer:
+    setting = created_folder.Setting(str(other), "0123abcd", size, 30.0, SEED)
+    with created_folder.hold(setting, Endpoint()) as peer:
         copy_setting = native_copy.Setting("pull.cached", str(large), str(other), size, 30.0, SEED)
         running = native_copy.initiate(copy_setting, peer)
         next(running)

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from probes.files import free_space, nameless, place, spread
+from probes.files import free_space, place, spread, unnamed_file
 from tests.devices import loop_device
 
 MIB = 1 << 20
@@ -29,7 +29,7 @@ while True:
 def opened(folder, count):
     """Empty nameless files in a folder, until it is left."""
     with ExitStack() as stack:
-        fds = [nameless.create(str(folder)) for _ in range(count)]
+        fds = [unnamed_file.create(str(folder)) for _ in range(count)]
         for fd in fds:
             stack.callback(os.close, fd)
         yield fds

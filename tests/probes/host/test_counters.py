@@ -11,14 +11,14 @@ from bottleneck.agents import protocol
 from probes.core import typed
 from probes.host import counters
 from probes.host.cgroup import Quota
-from probes.host.counters import Counters, Watched, usage
+from probes.host.counters import CountedObjects, Counters, usage
 from probes.host.memory import Pressure
 from probes.system.proc import CoreTimes, DeviceCounts, Memory, ThreadTimes
 from probes.system.processes import Account, ProcessTimes
 
 
 def test_a_real_moment_crosses_the_wire():
-    now = counters.read_counters(Watched("lo"), os.getpid())
+    now = counters.read_counters(CountedObjects("lo"), os.getpid())
     assert (
         protocol.from_plain(Counters, protocol.decode(protocol.encode(typed.to_plain(now)))) == now
     )
@@ -29,7 +29,7 @@ def test_the_cores_are_those_of_the_affinity():
     one = min(allowed)
     os.sched_setaffinity(0, {one})
     try:
-        counts = counters.read_counters(Watched(file_server=False), os.getpid())
+        counts = counters.read_counters(CountedObjects(file_server=False), os.getpid())
     finally:
         os.sched_setaffinity(0, allowed)
     assert [each.core for each in counts.cores] == [one]
@@ -37,7 +37,7 @@ def test_the_cores_are_those_of_the_affinity():
 
 def test_children_are_carriers_and_of_the_agent_only_what_it_inherited():
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        counts = counters.read_counters(Watched(file_server=False), os.getpid())
+        counts = counters.read_counters(CountedObjects(file_server=False), os.getpid())
         child.communicate(b"\n")
     by_pid = {each.pid: each for each in counts.processes}
     assert child.pid in by_pid
@@ -52,7 +52,7 @@ def test_a_reading_is_no_longer_on_a_host_with_many_processes(monkeypatch):
             typed.to_plain(counters.read_counters(watched, os.getpid(), Account()))
         )
 
-    watched = Watched(file_server=False)
+    watched = CountedObjects(file_server=False)
     few = len(line())
     processes = counters.reader().processes()
     init = processes[os.getpid()]._replace(parent=1, cpu_seconds=123.45)
@@ -62,7 +62,7 @@ def test_a_reading_is_no_longer_on_a_host_with_many_processes(monkeypatch):
 
 
 def test_others_grow_by_a_strangers_work_and_not_by_a_childs(monkeypatch):
-    account, watched = Account(), Watched(file_server=False)
+    account, watched = Account(), CountedObjects(file_server=False)
     processes = counters.reader().processes()
     me = processes[os.getpid()]
     core = min(os.sched_getaffinity(0))
@@ -103,7 +103,7 @@ def test_servers_are_looked_for_anew_only_where_one_began_or_ended(two_clients, 
         return {71}
 
     monkeypatch.setattr(counters.open_files, "serving", look)
-    account, watched = Account(), Watched(peer_address="192.0.2.7")
+    account, watched = Account(), CountedObjects(peer_address="192.0.2.7")
     for _ in range(2):
         counters.read_counters(watched, os.getpid(), account)
     assert len(looks) == 1
@@ -116,19 +116,21 @@ def test_quotas_are_those_of_the_carriers_groups_and_of_the_agents(two_clients, 
     groups = {70: "/parent", 71: "/ours", 72: "/foreign", os.getpid(): "/agent"}
     quotas = {pid: [Quota(group, 0.5, 10, 0)] for pid, group in groups.items()}
     monkeypatch.setattr(counters.cgroup, "quotas", lambda pid: quotas.get(pid, []))
-    counts = counters.read_counters(Watched(peer_address="192.0.2.7"), os.getpid(), Account())
+    counts = counters.read_counters(
+        CountedObjects(peer_address="192.0.2.7"), os.getpid(), Account()
+    )
     assert [each.file for each in counts.quotas] == ["/agent", "/ours"]
 
 
 def test_where_no_file_server_can_be_told_to_be_ours_no_quota_is_known(two_clients, monkeypatch):
     monkeypatch.setattr(counters.cgroup, "shows_quotas", lambda pid: True)
-    watched = Watched(peer_address="192.0.2.7")
+    watched = CountedObjects(peer_address="192.0.2.7")
     assert counters.read_counters(watched, os.getpid(), Account()).quotas_visible
     monkeypatch.setattr(counters.open_files, "serving", lambda *_: set())
     assert not counters.read_counters(watched, os.getpid(), Account()).quotas_visible
 
 
-@pytest.mark.parametrize("watched", [Watched(), Watched("gone0", "gone0")])
+@pytest.mark.parametrize("watched", [CountedObjects(), CountedObjects("gone0", "gone0")])
 def test_what_is_not_watched_or_gone_is_none(watched):
     counts = counters.read_counters(watched, os.getpid())
     assert counts.traffic is counts.device is None

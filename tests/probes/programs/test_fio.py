@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from probes.core.stage import Unavailable
-from probes.files import nameless
+from probes.files import unnamed_file
 from probes.programs import fio
 from probes.system import tools
 from tests.living import alive, ended, running, within
@@ -165,7 +165,7 @@ def test_a_fio_that_does_not_measure_is_a_failure_with_its_reason(
     fake.write_text(FAKE_FIO % does)
     fake.chmod(0o755)
     monkeypatch.setattr(tools, "find", lambda name: str(fake))
-    fd = nameless.create(str(tmp_path))
+    fd = unnamed_file.create(str(tmp_path))
     try:
         with (
             pytest.raises(fio.FioFailed, match=says),
@@ -223,7 +223,7 @@ def test_an_old_fio_is_told(monkeypatch):
 
 
 def test_the_real_fio_writes_to_an_open_descriptor_and_creates_nothing(tmp_path):
-    fd = nameless.create(str(tmp_path))
+    fd = unnamed_file.create(str(tmp_path))
     os.ftruncate(fd, 8 * MIB)
     job = fio.Job(fd, "write", 8 * MIB, 5.0, False)
     with fio.running([job], within()) as run:

@@ -47,7 +47,9 @@ def test_the_size_of_a_file_is_told_and_a_missing_one_has_none(peer: Endpoint) -
 
 def test_an_error_of_a_command_is_its_own_line(peer: Endpoint) -> None:
     with smbclient.connected(peer, "3.1.1") as client:
-        with pytest.raises(smbclient.Said, match=r"^NT_STATUS_OBJECT_NAME_NOT_FOUND opening"):
+        with pytest.raises(
+            smbclient.StatusError, match=r"^NT_STATUS_OBJECT_NAME_NOT_FOUND opening"
+        ):
             client.run('get "nothing" /dev/null', 10)
         assert client.run("cd .", 10).strip() == ""
 
@@ -57,7 +59,7 @@ def test_a_server_that_goes_ends_the_command_with_a_word(tmp_path: Path, peer: E
         there = replace(peer, port=server.port, access=Access(server.username, "x"))
         with smbclient.connected(there, "3.1.1") as client:
             os.killpg(server.process_id, 9)
-            with pytest.raises((smbclient.Said, ConnectionError)):
+            with pytest.raises((smbclient.StatusError, ConnectionError)):
                 client.run("ls", 10)
 
 

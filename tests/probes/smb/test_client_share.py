@@ -16,7 +16,7 @@ import pytest
 
 from probes.core.records import Access, Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.files import free_space, nameless, open_files
+from probes.files import free_space, open_files, unnamed_file
 from probes.programs import samba, smbclient
 from probes.smb import client_share
 from probes.smb.client_share import Setting
@@ -286,11 +286,11 @@ def test_nothing_is_served_where_others_can_put_something_in_its_place(
     folder.mkdir()
     private.mkdir()
     folder.chmod(0o777)
-    monkeypatch.setattr(nameless, "on_disk", lambda: str(private))
+    monkeypatch.setattr(unnamed_file, "on_disk", lambda: str(private))
     with client_share.hold(setting(folder), Endpoint()) as peer:
         assert Path(peer.facts["local_path"]).is_relative_to(private)
         assert list(folder.iterdir()) == []
-    monkeypatch.setattr(nameless, "on_disk", lambda: str(folder))
+    monkeypatch.setattr(unnamed_file, "on_disk", lambda: str(folder))
     with pytest.raises(Unavailable, match=f"{folder}: .* another --folder, or --client-share"):
         entered(client_share.hold(setting(folder), Endpoint()))
     assert [*folder.iterdir(), *private.iterdir()] == []

@@ -16,7 +16,7 @@ from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files import folders, page_cache, source_file
 from probes.stages import disk
-from probes.storage import others, sequential
+from probes.storage import foreign_io, sequential
 from probes.system import tools
 
 MIB = 1024 * 1024
@@ -124,10 +124,10 @@ def test_a_read_that_never_reached_the_device_is_not_called_proven(
     """Blocks that were reserved and never written are read without the disk."""
     if folders.folder_facts(str(on_disk)).device is None:
         pytest.skip("needs a block device below the folder")
-    counted = others.look(folders.folder_facts(str(on_disk)).device)
+    counted = foreign_io.look(folders.folder_facts(str(on_disk)).device)
     if counted.device is None:
         pytest.skip("the device is not in /proc/diskstats")
-    monkeypatch.setattr(others, "look", lambda device: counted)
+    monkeypatch.setattr(foreign_io, "look", lambda device: counted)
     fd = source_file.open_new(str(on_disk))
     try:
         os.posix_fallocate(fd, 0, 16 * MIB)
@@ -146,7 +146,7 @@ def test_another_users_file_is_proven_by_the_bytes_that_its_device_counts(
     monkeypatch.setattr(page_cache, "state", lambda fd, size_bytes: None)
     _, details = carried_out(setting(on_disk, "read", "uncached"), source)
     assert details["cache"]["proven"] == ((details["device_read_bytes"] or 0) >= 16 * MIB)
-    monkeypatch.setattr(others, "around", lambda *a, **k: {"device_read_bytes": 15 * MIB})
+    monkeypatch.setattr(foreign_io, "around", lambda *a, **k: {"device_read_bytes": 15 * MIB})
     _, details = carried_out(setting(on_disk, "read", "uncached"), source)
     assert details["cache"]["proven"] is False
     assert "moved_bytes" not in details
@@ -211,7 +211,7 @@ def test_a_read_tells_where_its_file_lies_and_what_others_did(carried_out, on_di
     if details["device_read_bytes"] is not None:
         counters = "reads read_bytes writes written_bytes busy_ratio"
         assert set(details["others"]) == set(counters.split())
-        assert details["before"]["seconds"] >= others.QUIET_SECONDS
+        assert details["before"]["seconds"] >= foreign_io.QUIET_SECONDS
     names = [layer["name"] for layer in details["layers"]]
     assert names[0] == details["stack"][0]
 

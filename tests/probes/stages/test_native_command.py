@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck.agents.checks import AllowedPaths, Session, check
+from bottleneck.agents.request_checks import AllowedPaths, Session, check
 from bottleneck.cli import exits
 from bottleneck.cli.app import run as run_command
 from probes.core.records import OWN_COPIES, Endpoint
 from probes.core.stage import Refused
-from probes.files import own_folder
+from probes.files import created_folder
 from probes.files.served_file import source_name
 from probes.programs import copy_program
 from probes.stages import native_copy
@@ -53,8 +53,8 @@ def ends(tmp_path):
         folders = []
         for name, run in (("client", "0123abcd"), ("target", "4567abcd")):
             (tmp_path / name).mkdir()
-            setting = own_folder.Setting(str(tmp_path / name), run, 8 * MIB, 30.0, SEED)
-            folders.append(stack.enter_context(own_folder.hold(setting, Endpoint())).folder)
+            setting = created_folder.Setting(str(tmp_path / name), run, 8 * MIB, 30.0, SEED)
+            folders.append(stack.enter_context(created_folder.hold(setting, Endpoint())).folder)
         yield Endpoint(folder=folders[1], path=folders[0])
         for each in folders:
             assert os.listdir(each) == [source_name(each)]

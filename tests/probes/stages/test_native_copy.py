@@ -14,7 +14,7 @@ import pytest
 
 from probes.core.records import OWN_COPIES, Endpoint
 from probes.core.stage import Refused
-from probes.files import folders, own_folder, payload, served_file, source_file
+from probes.files import created_folder, folders, payload, served_file, source_file
 from probes.files.served_file import source_name
 from probes.stages import native_copy
 from probes.stages.native_copy import Setting
@@ -45,9 +45,9 @@ def hold_ends(client):
     """Holds both ends' files in a target folder: the peer to copy with."""
 
     def go(stack, target, size=8 * MIB):
-        there = own_folder.Setting(str(target), "0123abcd", size, 30.0, SEED)
+        there = created_folder.Setting(str(target), "0123abcd", size, 30.0, SEED)
         here = source_file.Setting(str(client), size, 30.0, SEED)
-        folder = stack.enter_context(own_folder.hold(there, Endpoint())).folder
+        folder = stack.enter_context(created_folder.hold(there, Endpoint())).folder
         path = stack.enter_context(source_file.hold(here, Endpoint())).path
         return Endpoint(folder=folder, path=path)
 
@@ -243,8 +243,8 @@ def test_a_mount_that_becomes_read_only_is_one_line(run, stack, hold_ends, clien
         assert caught.value.kind == "permission" and str(target) in caught.value.text
         with (
             pytest.raises(Refused, match="read-only"),
-            own_folder.hold(
-                own_folder.Setting(str(target), "00aa11bb", MIB, 5.0, SEED), Endpoint()
+            created_folder.hold(
+                created_folder.Setting(str(target), "00aa11bb", MIB, 5.0, SEED), Endpoint()
             ),
         ):
             pass
@@ -266,7 +266,7 @@ def test_a_server_that_stops_ends_the_copy_at_its_deadline(
 ):
     """The mount's daemon waits for the server, and what copies waits for the daemon."""
     size = 256 * MIB if copy.startswith("pull") else 64 * MIB
-    monkeypatch.setattr(own_folder, "_fill", _sparse)
+    monkeypatch.setattr(created_folder, "_fill", _sparse)
     peer = hold_ends(stack, troubled_mount.folder, size)
     copying = setting(copy, client, troubled_mount.folder, size, 2.0)
     try:

@@ -9,7 +9,7 @@ import pytest
 
 from probes.core.records import Endpoint
 from probes.core.stage import Last, Unavailable
-from probes.net import callers
+from probes.net import peers
 from probes.stages import paths
 from probes.stages.paths import Own, Setting
 
@@ -77,9 +77,9 @@ def test_a_port_that_nobody_opened_is_unavailable(run_stage):
 
 def test_a_peer_that_ssh_saw_names_further_callers_of_its_own(monkeypatch):
     monkeypatch.setenv("SSH_CONNECTION", "10.0.0.1 5 10.0.0.9 22")
-    callers.expect("10.0.0.1")
-    callers.expect_also(["10.0.0.2"])
-    assert callers._peer == ["10.0.0.1", "10.0.0.2"]
-    callers.expect("")
-    callers.expect_also(["10.0.0.2"])
-    assert callers._peer == []
+    peers.expect("10.0.0.1")
+    peers.expect_also(["10.0.0.2"])
+    assert peers._peer == ["10.0.0.1", "10.0.0.2"]
+    peers.expect("")
+    peers.expect_also(["10.0.0.2"])
+    assert peers._peer == []

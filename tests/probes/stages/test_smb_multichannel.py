@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from probes.core.records import Sample
-from probes.core.stage import Known, Last, Unavailable
+from probes.core.stage import Last, RunFacts, Unavailable
 from probes.stages import smb_multichannel
 from probes.stages.smb_multichannel import CHANNELS, Setting
 from tests.probes.conftest import SEED
 
 MIB = 1 << 20
-KNOWN = Known("10.0.0.2", 445, "3.1.1", SEED, 60.0, True, True, 0.001)
+KNOWN = RunFacts("10.0.0.2", 445, "3.1.1", SEED, 60.0, True, True, 0.001)
 
 
 @pytest.mark.parametrize("verb", ["pull", "push"])

@@ -10,7 +10,7 @@ import pytest
 from probes.core.records import Endpoint
 from probes.core.stage import Unavailable
 from probes.files import folders, page_cache
-from probes.storage import Setting, named_file, others
+from probes.storage import Setting, foreign_io, named_file
 from probes.storage.named_file import Pass
 
 MIB = 1 << 20
@@ -72,10 +72,10 @@ def test_what_was_never_written_is_told_and_its_rate_not_called_uncached(
     carried_out, tmp_path, monkeypatch
 ):
     device = folders.folder_facts(str(tmp_path)).device
-    quiet = others.look(device)
+    quiet = foreign_io.look(device)
     if quiet.device is None:
         pytest.skip("needs a device that counts")
-    monkeypatch.setattr(others, "look", lambda device: quiet)
+    monkeypatch.setattr(foreign_io, "look", lambda device: quiet)
     path = tmp_path / "sparse"
     path.touch()
     os.truncate(path, 4096 * MIB)

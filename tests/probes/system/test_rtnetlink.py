@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from probes.net.callers import reach
+from probes.net.peers import reach
 from probes.system import rtnetlink
 from probes.system.rtnetlink import HEADER, ROOT, Queue
 

@@ -15,7 +15,7 @@ from probes.watch.connection_track import (
     Look,
     Track,
 )
-from probes.watch.look_rows import MOST_ROWS
+from probes.watch.trace_rows import MOST_ROWS
 
 CLIENT, SERVER = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
 IDENTITY = struct.pack("!HH4s12x4s12x", 50000, 445, CLIENT, SERVER) + bytes(12)

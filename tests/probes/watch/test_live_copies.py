@@ -11,7 +11,7 @@ import pytest
 from probes.core.stage import Refused
 from probes.sockets.sock_diag import Sockets
 from probes.watch import live_copies, running_copies
-from probes.watch.live_copies import QUIET_SECONDS, LiveCopy, Wanted, watch
+from probes.watch.live_copies import QUIET_SECONDS, CopyFilter, LiveCopy, watch
 from tests.living import FakeClock
 
 NOBODY = 2**22 + 1
@@ -73,7 +73,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
             else:
                 monkeypatch.setattr(module, "time", clock)
         sockets = stack.enter_context(Sockets())
-        yield Host(pairs, live_copies._Live(sockets, Wanted()), clock)
+        yield Host(pairs, live_copies._Live(sockets, CopyFilter()), clock)
 
 
 def test_each_connection_that_moves_is_a_copy_with_its_way_rate_and_program(host: Host) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from probes.watch.look_rows import ThreadSnapshot
 from probes.watch.program_time import MOST_BINS, bins
 from probes.watch.thread_calls import OTHER, READ, SEND, WRITE
 from probes.watch.thread_states import ThreadState
+from probes.watch.trace_rows import ThreadSnapshot
 
 ELAPSED, REPLY, SENT, READS, WRITES, FLUSH, RUN, WAIT = range(8)
 

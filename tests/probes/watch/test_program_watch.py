@@ -11,10 +11,10 @@ import pytest
 from probes.core.copy_trace import Bin
 from probes.core.stage import Window
 from probes.watch import program_watch
-from probes.watch.look_rows import ThreadSnapshot
 from probes.watch.program_watch import trace, watched
 from probes.watch.thread_calls import OTHER, READ
 from probes.watch.thread_states import ThreadState
+from probes.watch.trace_rows import ThreadSnapshot
 from tests.living import until
 
 OPENED, ACKNOWLEDGED = 100.0, 101.0

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bottleneck.login.target import parse
 from bottleneck.run import plan, world
+from bottleneck.run.execution import Session
 from bottleneck.run.log import Event
-from bottleneck.run.session import Session
 from bottleneck.run.steps.copies import Copies
 from bottleneck.run.steps.schedule import Schedule
-from bottleneck.target.target import parse
 from probes.core.records import Access, Endpoint
 from probes.programs.samba import Samba
 

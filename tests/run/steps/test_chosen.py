@@ -10,7 +10,7 @@ import pytest
 
 from bottleneck.report.report import Step
 from bottleneck.run import plan
-from bottleneck.run.session import Session
+from bottleneck.run.execution import Session
 from probes.core.records import Measured, Outcome, Skipped
 from probes.programs.samba import private_samba
 from probes.smb.session import UNENCRYPTED

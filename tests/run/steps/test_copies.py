@@ -13,8 +13,8 @@ import pytest
 
 from bottleneck.agents.hosts import AgentLost, PartlyRan, Ran, StageError
 from bottleneck.run import plan
+from bottleneck.run.execution import carried_out
 from bottleneck.run.log import Log, Task, Tasks
-from bottleneck.run.session import carried_out
 from bottleneck.run.steps import copies
 from bottleneck.run.steps.copies import ATTEMPTS, Copies
 from bottleneck.run.steps.copy_size import Sizes

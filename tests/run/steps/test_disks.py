@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from bottleneck.login.target import NamedDevice, NamedFile
 from bottleneck.report.report import Step
 from bottleneck.run import plan
-from bottleneck.run.session import Session, carried_out
+from bottleneck.run.execution import Session, carried_out
 from bottleneck.run.steps import disks
 from bottleneck.run.steps.disks import Disks
-from bottleneck.target.target import NamedDevice, NamedFile
 from probes.core.records import Measured, Skipped
 from probes.files.folders import folder_facts
 from probes.programs.samba import private_samba

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from bottleneck.cli import running
+from bottleneck.cli import measuring
 from bottleneck.cli.options import Ends, Others
 from bottleneck.run import plan
 from probes.core.stage import Refused
@@ -354,5 +354,5 @@ def test_without_the_server_s_folder_the_remedy_is_named(one_host: Pair, tmp_pat
 @pytest.mark.parametrize("share", ["", "media", "//nas", "/home/me", "//nas:0/share"])
 def test_what_is_no_share_is_refused_before_anything_starts(tmp_path: Path, share: str) -> None:
     with pytest.raises(Refused, match="--client-share") as refused:
-        running.choose("//nas/media", 60.0, Ends(folder=tmp_path), others=Others(share))
+        measuring.choose("//nas/media", 60.0, Ends(folder=tmp_path), others=Others(share))
     assert refused.value.kind == "usage"

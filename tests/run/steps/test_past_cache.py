@@ -10,8 +10,8 @@ import pytest
 from bottleneck.agents.hosts import AgentLost, PartlyRan, Ran, StageError
 from bottleneck.report.report import Step
 from bottleneck.run import plan
+from bottleneck.run.execution import carried_out
 from bottleneck.run.log import Repeat, Task
-from bottleneck.run.session import carried_out
 from bottleneck.run.steps.copies import PastCache
 from bottleneck.run.steps.sources import copy_setting
 from probes.core.records import Sample

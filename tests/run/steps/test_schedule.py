@@ -13,8 +13,8 @@ import pytest
 from bottleneck.analysis.doubts import Doubt, Look
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.report.report import Step
+from bottleneck.run.execution import carried_out
 from bottleneck.run.log import Tasks
-from bottleneck.run.session import carried_out
 from bottleneck.run.steps import schedule
 from bottleneck.run.steps.schedule import Schedule
 from probes.core.records import Skipped

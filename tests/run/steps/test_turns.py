@@ -16,12 +16,12 @@ from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.report import report
 from bottleneck.run import plan
 from bottleneck.run.clock import Clock
+from bottleneck.run.execution import Session, carried_out
 from bottleneck.run.log import NEEDS_AGENT, Log, Task, Tasks
-from bottleneck.run.session import Session, carried_out
-from bottleneck.run.steps import sources, transfers, turns
+from bottleneck.run.steps import sources, tcp, turns
 from bottleneck.run.steps.schedule import Schedule
 from probes.core.records import Measured, Sample, Skipped, rates
-from probes.core.stage import Known, Unavailable, described
+from probes.core.stage import RunFacts, Unavailable, described
 from probes.programs.samba import private_samba
 from probes.stages import latency, matrix, path, small_files, smb_matrix, smb_tax, sweep, udp
 from tests.living import FakeClock
@@ -30,7 +30,9 @@ from tests.run.steps import sessions
 BETWEEN = ("latency", "sweep", "matrix", "udp")
 OVER_SMB = ("smb-matrix", "smb-tax", "small-files")
 AGENT = {"agent": "exec:env"}
-KNOWN = Known("127.0.0.1", 445, "3.1.1", "00", 60.0, is_only=False, agent=True, connect_seconds=0.0)
+KNOWN = RunFacts(
+    "127.0.0.1", 445, "3.1.1", "00", 60.0, is_only=False, agent=True, connect_seconds=0.0
+)
 
 
 @pytest.fixture(autouse=True)
@@ -331,7 +333,7 @@ class Between:
 
 
 def test_a_slow_path_gets_the_time_that_one_honest_transfer_needs() -> None:
-    usual, slow = plan.times(60.0).tcp, transfers.SLOW_SECONDS
+    usual, slow = plan.times(60.0).tcp, tcp.SLOW_SECONDS
     assert Between(120e3).measure().asked[:4] == [usual, slow, usual, slow]
     assert slow not in Between(10e6).measure().asked
 

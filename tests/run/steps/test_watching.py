@@ -14,9 +14,9 @@ import pytest
 
 from bottleneck.agents.hosts import Host, Ran
 from bottleneck.report.report import Step
-from bottleneck.run import sockets
+from bottleneck.run import watched_sockets
+from bottleneck.run.execution import Session, execute
 from bottleneck.run.log import Event, Log, Task
-from bottleneck.run.session import Session, execute
 from probes.core.records import Endpoint
 from probes.programs.samba import private_samba
 from probes.stages import smb_copy
@@ -148,7 +148,9 @@ def test_counters_without_a_time_leave_the_watch_without_a_window(
     with reaching() as on:
         ran = run(on, "push.cached", 1 * MIB)
         step = Step(smb_copy.STAGE.name, {"copy": "push.cached"}, "client")
-        with sockets.watching(on.world, on.files, on.log, step, on.files.share, 9.0) as watches:
+        with watched_sockets.watching(
+            on.world, on.files, on.log, step, on.files.share, 9.0
+        ) as watches:
             watches.finish(ran.initiator, (answer, answer))
         watches.annotate(ran)
         (note,) = on.log.notes
@@ -172,8 +174,8 @@ def watched_ports(stage: str, mount: dict[str, Any], address: str) -> dict[str, 
     session = knowing(session_of(), address=address)
     session.files.share = Endpoint(facts={"mount": mount})
     step = Step(stage, {"copy": "pull.cached"}, "client")
-    watching = sockets.Watching(session.world, session.files, Log(), step)
-    settings = sockets._settings(watching, Endpoint(), 9.0)
+    watching = watched_sockets.Watching(session.world, session.files, Log(), step)
+    settings = watched_sockets._settings(watching, Endpoint(), 9.0)
     return {side: setting.ports for side, setting in settings.items()}
 
 

@@ -18,7 +18,7 @@ from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.evidence.copies import Evidence, hindered, host
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.disk.alone import DID, DOES, DiskTest
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.report.report import Report
 from bottleneck.text.units import link_text, rate_and_bits_text, rate_text
 from probes.core import lenient
@@ -119,7 +119,7 @@ def narrow(report: Report) -> tuple[Link, ...]:
     return tuple(each for side in SIDES for each in _of_card(report, side))
 
 
-def reached(report: Report, step: Found) -> Link | None:
+def reached(report: Report, step: MeasuredStep) -> Link | None:
     """Returns the slot or USB link that a TCP step filled; None: none, or a standard link."""
     rate = step.rate.median
     if model.looks_like(rate, steps.mtu_bytes(report)) is not None:

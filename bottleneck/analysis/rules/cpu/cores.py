@@ -17,7 +17,7 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import OWN_RATIO, SATURATED_RATIO, SHORTEST_SECONDS, Load, load
 from bottleneck.analysis.rules.cpu import quota
 from bottleneck.analysis.rules.instrument import ceiling as instrument
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text, rate_text
 from probes.core.records import SIDES
@@ -59,7 +59,7 @@ def rule(evidence: Evidence) -> Iterator[Claim | str]:
             yield from _cores(evidence, side, cpu)
 
 
-def load_of(report: Report, step: Found, side: str) -> Load | None:
+def load_of(report: Report, step: MeasuredStep, side: str) -> Load | None:
     """Returns a side's load during a step; on one host the other side's work is the copy's, too."""
     cpu, other = load(step.usage(side)), step.usage(steps.other(side))
     if cpu is None or other is None or not steps.on_one_host(report):
@@ -70,7 +70,7 @@ def load_of(report: Report, step: Found, side: str) -> Load | None:
     )
 
 
-def _quota(step: Found, side: str, cpu: Load) -> Iterator[Claim]:
+def _quota(step: MeasuredStep, side: str, cpu: Load) -> Iterator[Claim]:
     claim_of = partial(_claim, step, side)
     if cpu.starved:
         waited = percent_text(min(1.0, cpu.waiting_ratio or 0.0))
@@ -102,7 +102,7 @@ def _quota(step: Found, side: str, cpu: Load) -> Iterator[Claim]:
         )
 
 
-def _lift(step: Found, side: str, cpu: Load, cores: str) -> str:
+def _lift(step: MeasuredStep, side: str, cpu: Load, cores: str) -> str:
     """Returns how to raise the quota, and how many cores a round rate needs by this copy's load."""
     where = f"`{cpu.quota_file}`" if cpu.quota_file else "`cpu.max` of its cgroup"
     remedy = f"Raise the CPU quota on the {side} ({where}{cores and f', now {cores}'})"
@@ -183,7 +183,7 @@ def _cores(evidence: Evidence, side: str, cpu: Load) -> Iterator[Claim]:
         )
 
 
-def _by_tool(step: Found, side: str, cpu: Load, busy: str) -> Iterator[Claim]:
+def _by_tool(step: MeasuredStep, side: str, cpu: Load, busy: str) -> Iterator[Claim]:
     """Yields the limit of this tool's own busiest thread; on a single core only if it is full."""
     threshold = IDLE_RATIO if cpu.cores > 1 else SATURATED_RATIO
     if cpu.process_ratio < threshold:
@@ -208,7 +208,7 @@ def _partly(cpu: Load, used_ratio: float) -> bool:
 
 
 def _claim(
-    step: Found,
+    step: MeasuredStep,
     side: str,
     cause: Cause,
     used_ratio: float,

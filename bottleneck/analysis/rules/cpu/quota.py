@@ -18,7 +18,7 @@ from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.evidence.copies import Evidence, client_bound
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import load
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text, seconds_text
 
@@ -130,7 +130,7 @@ def shared(evidence: Evidence) -> Iterator[Claim]:
             return
 
 
-def _pauses_ratio(step: Found) -> float:
+def _pauses_ratio(step: MeasuredStep) -> float:
     """Returns mean over median time of small requests, as median of shapes; 0: not measured."""
     ratios = []
     for each in step.details.cells:
@@ -146,12 +146,12 @@ def _by_radio(report: Report) -> bool:
     return any(link.kind == "wifi" for top in tops for link in hardware_limits.tree(top))
 
 
-def _candidates(report: Report, step: Found) -> Iterator[Found]:
+def _candidates(report: Report, step: MeasuredStep) -> Iterator[MeasuredStep]:
     others = [each for each in steps.measured(report, "smb-copy") if each.index != step.index]
     return (each for each in (step, *others) if stopped(report, each))
 
 
-def keeps_time(step: Found) -> bool:
+def keeps_time(step: MeasuredStep) -> bool:
     """Whether the bursts of a copy's replies begin as evenly as a quota's periods."""
     replies = step.details.replies
     middle = replies.burst_seconds_median
@@ -162,7 +162,7 @@ def keeps_time(step: Found) -> bool:
     return exact and high - low <= EVEN_RATIO * middle
 
 
-def stopped(report: Report, step: Found, least_ratio: float = SILENT_RATIO) -> bool:
+def stopped(report: Report, step: MeasuredStep, least_ratio: float = SILENT_RATIO) -> bool:
     """Whether replies came in bursts, and neither this end nor the path delayed them."""
     replies = step.details.replies
     several = replies.burst_count_median
@@ -172,7 +172,7 @@ def stopped(report: Report, step: Found, least_ratio: float = SILENT_RATIO) -> b
     return waits and not _by_itself(report, step)
 
 
-def _by_itself(report: Report, step: Found) -> bool:
+def _by_itself(report: Report, step: MeasuredStep) -> bool:
     """Whether this end pauses: it does not read the replies, or its disk delivers nothing."""
     by = step.details.sockets.by
     if by != "sender" or "uncached" not in step.setting.copy:
@@ -188,7 +188,7 @@ def shows_quota(report: Report) -> bool:
     )
 
 
-def _client_stops(step: Found) -> bool:
+def _client_stops(step: MeasuredStep) -> bool:
     """Whether the client itself may pause; True as well if its load is not known."""
     cpu = load(step.usage("client"))
     if cpu is None or client_bound(step):

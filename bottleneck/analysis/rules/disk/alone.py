@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bottleneck.analysis import shown, steps
+from bottleneck.analysis import steps, transfer_rates
 from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.disk_zones import Place, Zones, disk_steps, place_of, zones_under
 from bottleneck.analysis.evidence.copies import Evidence, hindered
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.memory import cache_size
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text, rate_text
 
@@ -41,7 +41,7 @@ class DiskTest:
     side: str
     verb: str
     """`read` or `write`."""
-    best: Found
+    best: MeasuredStep
 
     @property
     def report(self) -> Report:
@@ -165,7 +165,7 @@ def _disk(
 
 def _itself(test: DiskTest, group: str | None, limited: str | None) -> Claim:
     evidence, side, verb = test.evidence, test.side, test.verb
-    highest = shown.through_disk(evidence.report, evidence.copy, side)
+    highest = transfer_rates.through_disk(evidence.report, evidence.copy, side)
     level = highest if group and test.rate < highest <= BURST_RATIO * test.rate else test.rate
     setting = forced(evidence, side) if verb == "write" else None
     whence = " from this file" if verb == "read" and evidence.copy.of_file else ""

@@ -17,7 +17,7 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.cpu import quota
 from bottleneck.analysis.rules.disk.alone import CAUSES, NO_SYNC, DiskTest, forced
 from bottleneck.analysis.rules.disk.write import flushed
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.text.units import rate_text, seconds_text, size_text
 
 CAUSE = Cause(
@@ -72,7 +72,7 @@ def claims(test: DiskTest) -> Iterator[Claim]:
     yield claim(CAUSES["write"], test.side, test.best, words)
 
 
-def _evidence(test: DiskTest, synced: Found) -> str:
+def _evidence(test: DiskTest, synced: MeasuredStep) -> str:
     size, seconds = synced.disk.request_bytes, synced.disk.sync_seconds.median
     each = "" if size is None else f" of {size_text(size)}"
     waits = "" if seconds is None else f", {seconds_text(seconds)} each"
@@ -117,7 +117,7 @@ def rule(evidence: Evidence) -> Iterator[Claim]:
     )
 
 
-def _waits(evidence: Evidence, back: Found) -> bool:
+def _waits(evidence: Evidence, back: MeasuredStep) -> bool:
     """Whether each WRITE waits at the server, while a pull is far faster and FLUSHes take no time.
 
     The server's kernel has received everything: the client has nothing more to send.
@@ -146,6 +146,6 @@ def _unflushed_too(evidence: Evidence) -> bool:
     unflushed = [
         each.rate.median / faster[each.setting.dialect == evidence.copy.dialect]
         for each in smb_steps(evidence.report, "client")
-        if each.step.stage in ("smb-tax", "smb-matrix")
+        if each.plan.stage in ("smb-tax", "smb-matrix")
     ]
     return bool(unflushed) and max(unflushed) <= rate.median

@@ -15,8 +15,8 @@ from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.evidence.copies import Evidence, hindered, smb_steps
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.disk.alone import WRITE
-from bottleneck.analysis.shown import through_disk
 from bottleneck.analysis.steps import dialect_name
+from bottleneck.analysis.transfer_rates import through_disk
 from bottleneck.text.units import percent_text, rate_text, seconds_text, size_text
 from probes.core.lenient import LEAST
 
@@ -46,7 +46,7 @@ SAME = (
 
 
 @dataclass(frozen=True)
-class Flushed:
+class Flushes:
     """The FLUSHes of one copy."""
 
     seconds: float
@@ -68,7 +68,7 @@ class Flushed:
         return self.midway_ratio >= MIDWAY_RATIO
 
 
-def flushed(evidence: Evidence) -> Flushed | None:
+def flushed(evidence: Evidence) -> Flushes | None:
     """Returns the times of a copy's FLUSHes, at its end and before; None: not known."""
     details, elapsed = evidence.details, evidence.step.seconds
     last = details.flush_seconds
@@ -84,7 +84,7 @@ def flushed(evidence: Evidence) -> Flushed | None:
     arrived = (details.acknowledged_bytes_per_second or 0.0) >= ARRIVED_RATIO * evidence.rate.median
     at_end = last >= MOSTLY_RATIO * elapsed
     durable = evidence.step.moved_bytes / seconds
-    return Flushed(seconds, seconds / elapsed, durable, arrived, at_end, midway / elapsed)
+    return Flushes(seconds, seconds / elapsed, durable, arrived, at_end, midway / elapsed)
 
 
 def confirmed(evidence: Evidence, disk_claim: Claim) -> Claim:
@@ -110,7 +110,7 @@ def confirmed(evidence: Evidence, disk_claim: Claim) -> Claim:
     )
 
 
-def _of_the_disk(evidence: Evidence) -> Flushed | None:
+def _of_the_disk(evidence: Evidence) -> Flushes | None:
     """Returns FLUSHes that a copy mostly waits for, and that only the receiver's disk explains."""
     flush = flushed(evidence)
     if flush is None or flush.ratio < MOSTLY_RATIO or not (flush.arrived or flush.parts):
@@ -122,7 +122,7 @@ def _of_the_disk(evidence: Evidence) -> Flushed | None:
     return None if counted > (1 + FOREIGN_RATIO) * size else flush
 
 
-def _waited(evidence: Evidence, flush: Flushed, copy: str = "The copy") -> str:
+def _waited(evidence: Evidence, flush: Flushes, copy: str = "The copy") -> str:
     when = "between its parts" if flush.parts else "after the data had arrived"
     return (
         f"{copy} waited {percent_text(flush.ratio)} of its time for the {evidence.receiver}'s disk "
@@ -130,7 +130,7 @@ def _waited(evidence: Evidence, flush: Flushed, copy: str = "The copy") -> str:
     )
 
 
-def _lines(evidence: Evidence, flush: Flushed) -> Iterator[str]:
+def _lines(evidence: Evidence, flush: Flushes) -> Iterator[str]:
     yield _waited(evidence, flush)
     durable = f"uring the flushes the disk wrote {rate_text(flush.bytes_per_second)}."
     arrived = rate_text(evidence.details.acknowledged_bytes_per_second or 0.0)

@@ -9,7 +9,7 @@ from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import Load, load
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.report.report import Report
 from bottleneck.text.units import rate_text
 from probes.core.records import SIDES
@@ -24,13 +24,13 @@ DELAYED_SECONDS = 5e-3
 """A round trip within one host that only a delayed acknowledgement explains."""
 
 
-def tool_ceiling(report: Report, side: str) -> Found | None:
+def tool_ceiling(report: Report, side: str) -> MeasuredStep | None:
     """Returns the best loopback step of a host; None: none, or something else limited it.
 
     A quota, a tiny buffer and others' work on its cores are no limits of the tool.
     """
     tests = steps.measured(report, "loopback")
-    best = steps.fastest(each for each in tests if each.step.initiator == side)
+    best = steps.fastest(each for each in tests if each.plan.initiator == side)
     cpu = None if best is None else load(best.usage(side))
     if best is None or cpu is None:
         return best
@@ -44,7 +44,7 @@ def tool_ceiling(report: Report, side: str) -> Found | None:
     return None if held_back or _waited(best, cpu) else best
 
 
-def _waited(best: Found, cpu: Load) -> bool:
+def _waited(best: MeasuredStep, cpu: Load) -> bool:
     """Whether the tool itself waited for acknowledgements that a tiny buffer delays."""
     limits = best.details.limits
     trip = (limits and limits.rtt_seconds_median) or 0.0

@@ -15,7 +15,7 @@ from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.evidence.copies import Evidence, hindered
 from bottleneck.analysis.finding import Claim
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Copy, MeasuredStep
 from bottleneck.text.units import percent_text, rate_text, size_text
 
 CAUSE = Cause("memory", "cache-size", "cache size")
@@ -26,7 +26,7 @@ ALL_SHARE = 0.9
 
 
 @dataclass(frozen=True)
-class Missed:
+class CacheMiss:
     """A copy that should have been served from the sender's page cache and was not."""
 
     share: float
@@ -60,7 +60,7 @@ class Missed:
         )
 
 
-def missed(copy: Copy) -> Missed | None:
+def missed(copy: Copy) -> CacheMiss | None:
     """Returns the cache miss of a copy that should be cached; None: none, or not observed."""
     if copy.cache != "cached" or copy.step is None:
         return None
@@ -72,7 +72,7 @@ def missed(copy: Copy) -> Missed | None:
     if share < LEAST_SHARE:
         return None
     memory = (usage.memory_total_bytes, usage.memory_used_bytes)
-    return Missed(share, read is not None, cached, size, *memory)
+    return CacheMiss(share, read is not None, cached, size, *memory)
 
 
 def from_disk(copy: Copy) -> bool:
@@ -110,7 +110,7 @@ def rule(evidence: Evidence) -> Iterator[Claim | str]:
     )
 
 
-def _disk(evidence: Evidence) -> Found | None:
+def _disk(evidence: Evidence) -> MeasuredStep | None:
     if evidence.sender == "client" and evidence.details.on_folder_disk is False:
         return None
     pattern = "file" if evidence.copy.of_file else "sequential"

@@ -13,7 +13,7 @@ from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence, hindered
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.link_end import NAMELESS
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.report.report import Report
 from bottleneck.text.units import count_text, link_text, rate_text
 from probes.core.records import SIDES, InterfaceFacts
@@ -35,7 +35,7 @@ def half_duplex(report: Report) -> tuple[tuple[str, InterfaceFacts], ...]:
     )
 
 
-def limiting_side(report: Report, step: Found) -> str | None:
+def limiting_side(report: Report, step: MeasuredStep) -> str | None:
     """Returns the side whose half-duplex card limited a TCP step; None: no side's.
 
     The rate of another standard link is due to that link.

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bottleneck.analysis import hardware_limits, interface_facts, model, shown, steps
+from bottleneck.analysis import hardware_limits, interface_facts, model, steps, transfer_rates
 from bottleneck.analysis.claim import GAP, LIKENESS, SURE, Cause, claim
 from bottleneck.analysis.evidence.copies import (
     Evidence,
@@ -31,7 +31,7 @@ from bottleneck.analysis.noise import SINGLE_RATIO
 from bottleneck.analysis.rules.bus import links as bus
 from bottleneck.analysis.rules.instrument.ceiling import tool_ceiling
 from bottleneck.analysis.rules.network import duplex, loss
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.report.report import Report
 from bottleneck.text.units import link_text, rate_and_bits_text, rate_text
 from probes.core.records import SIDES
@@ -80,14 +80,14 @@ def likeness(match: model.LinkMatch | None, behind: Behind = NOTHING) -> str:
 # -- TCP alone ---------------------------------------------------------------------------------
 
 
-def _best(tests: list[Found]) -> Found:
+def _best(tests: list[MeasuredStep]) -> MeasuredStep:
     """Returns the fastest step; that of one stream, which is steadier, if it is as fast."""
     highest = max(each.rate.median for each in tests)
     enough = [each for each in tests if each.rate.median * SAME_RATIO >= highest]
     return min(enough, key=streams)
 
 
-def _foreign(evidence: Evidence, best: Found) -> float:
+def _foreign(evidence: Evidence, best: MeasuredStep) -> float:
     """Returns others' bytes per second beside the best step, up to a full card or shaper."""
     # If several streams leave others little room, a test with one stream shows the sum.
     total = max(
@@ -104,10 +104,10 @@ def _foreign(evidence: Evidence, best: Found) -> float:
     return foreign
 
 
-def _from_tcp(evidence: Evidence, best: Found) -> Iterator[Claim | str]:
+def _from_tcp(evidence: Evidence, best: MeasuredStep) -> Iterator[Claim | str]:
     foreign = _foreign(evidence, best)
     capacity = best.rate.median + foreign
-    moves = shown.transfers_from(evidence.report, evidence.sender)
+    moves = transfer_rates.transfers_from(evidence.report, evidence.sender)
     # A short cell may have been a burst: only rates within a step's range count.
     lasting = (each for each in moves if each.bytes_per_second <= each.step.rate.high)
     fastest = max(lasting, key=lambda each: each.bytes_per_second)
@@ -145,7 +145,7 @@ def _from_tcp(evidence: Evidence, best: Found) -> Iterator[Claim | str]:
     )
 
 
-def _as_set(evidence: Evidence, best: Found) -> Iterator[Claim]:
+def _as_set(evidence: Evidence, best: MeasuredStep) -> Iterator[Claim]:
     bound = hardware_limits.sent_rate(evidence.report, evidence.sender)
     if bound is not None and bound.bytes_per_second > best.rate.median:
         rate = rate_text(bound.bytes_per_second)
@@ -163,7 +163,7 @@ def _as_set(evidence: Evidence, best: Found) -> Iterator[Claim]:
         )
 
 
-def _hindrance(report: Report, best: Found, standard: bool) -> str | None:
+def _hindrance(report: Report, best: MeasuredStep, standard: bool) -> str | None:
     """Returns what else may have limited a tcp step, in words; None: the path did."""
     if steps.on_one_host(report):
         return "the packets never left the host"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from bottleneck.analysis.claim import Cause
 from bottleneck.analysis.evidence.copies import Connection, streams, streams_gain
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.report.report import Report
 
 REMEDY = (
@@ -65,7 +65,7 @@ def bracket(segment_bytes: float, rtt_seconds: float, loss_ratio: float, name: s
     return Bracket(low, high)
 
 
-def holds(report: Report, step: Found) -> bool:
+def holds(report: Report, step: MeasuredStep) -> bool:
     """Whether lost packets and no full link may have set the rate of a tcp step.
 
     With one stream: the law of loss explains its rate, and no step with several was measured. With

@@ -16,7 +16,7 @@ from bottleneck.analysis.claim import Cause, behind
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.noise import differ
-from bottleneck.analysis.steps import Found, dialect_name
+from bottleneck.analysis.steps import MeasuredStep, dialect_name
 from bottleneck.text.units import rate_text, size_text
 
 CAUSE = Cause("smb", "dialect", "old dialect", title="SMB dialect", stays=True)
@@ -40,7 +40,7 @@ def refine(evidence: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
             yield claim
 
 
-def _newer(evidence: Evidence) -> Found | None:
+def _newer(evidence: Evidence) -> MeasuredStep | None:
     """Returns the fastest of the same copy in a newer dialect; None: none is clearly faster."""
     copy, step = evidence.copy, evidence.copy.step
     if step is None or copy.dialect not in OLD:
@@ -62,7 +62,7 @@ def _newer(evidence: Evidence) -> Found | None:
     return best if newer >= MORE_RATIO * older else None
 
 
-def _dialect(evidence: Evidence, claim: Claim, faster: Found) -> Claim:
+def _dialect(evidence: Evidence, claim: Claim, faster: MeasuredStep) -> Claim:
     old, name = dialect_name(evidence.copy.dialect), dialect_name(faster.setting.dialect or "")
     rate = rate_text(faster.rate.median)
     sizes = (each.details.in_flight_bytes or 0.0 for each in (evidence.step, faster))

@@ -17,7 +17,7 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import is_nearly_full
 from bottleneck.analysis.noise import differ
 from bottleneck.analysis.rules.smb import dialect, round_trips, signing
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.text.units import rate_text, size_text
 
 SHORT_BYTES = 1 << 20
@@ -70,25 +70,25 @@ def rule(evidence: Evidence) -> Iterator[Claim]:
     )
 
 
-def options(step: Found) -> dict[str, str]:
+def options(step: MeasuredStep) -> dict[str, str]:
     """Returns the options of the mount under a copy; those without a value have an empty one."""
     pairs = (each.partition("=") for each in step.details.mount.options.split(",") if each)
     return {name.strip(): value for name, _, value in pairs}
 
 
-def request_size(step: Found, verb: str) -> tuple[str, int | None]:
+def request_size(step: MeasuredStep, verb: str) -> tuple[str, int | None]:
     """Returns the mount option for the request size, and its bytes; None: not reported."""
     name = "rsize" if verb == "pull" else "wsize"
     value = options(step).get(name, "")
     return name, int(value) if value.isdecimal() and len(value) < 12 else None
 
 
-def option_lines(step: Found, verb: str) -> tuple[str, ...]:
+def option_lines(step: MeasuredStep, verb: str) -> tuple[str, ...]:
     """Returns a sentence for each option of the mount that costs throughput."""
     return tuple(f"The mount option {text} {why}." for text, why in slow_options(step, verb))
 
 
-def slow_options(step: Found, verb: str) -> tuple[tuple[str, str], ...]:
+def slow_options(step: MeasuredStep, verb: str) -> tuple[tuple[str, str], ...]:
     """Returns the mount's options that cost a copy throughput, each with the reason."""
     flags = options(step)
     reasons = []
@@ -118,7 +118,7 @@ def _signs(flags: dict[str, str]) -> bool:
     return "sign" in flags or flags.get("sec") in SIGNING_SECURITIES
 
 
-def cause(step: Found, beside: Found) -> Cause:
+def cause(step: MeasuredStep, beside: MeasuredStep) -> Cause:
     """Returns the cost that the mount has and this tool's session beside it had not."""
     flags = options(step)
     if "seal" in flags and beside.details.encryption is None:
@@ -130,7 +130,7 @@ def cause(step: Found, beside: Found) -> Cause:
     return round_trips.CAUSE
 
 
-def remedy(step: Found, verb: str) -> str:
+def remedy(step: MeasuredStep, verb: str) -> str:
     """Returns how to mount instead, or how to find out whether only the command is slow."""
     slow = {text.partition("=")[0] for text, _ in slow_options(step, verb)}
     instead = [text for name, text in _INSTEAD.items() if name in slow]

@@ -11,12 +11,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bottleneck.analysis import shown, steps
+from bottleneck.analysis import steps, transfer_rates
 from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence, foreign_rate
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rtt import Rtt, rtt
-from bottleneck.analysis.steps import Found
+from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.text.units import rate_text, seconds_text, size_text
 
 CAUSE = Cause(
@@ -81,7 +81,7 @@ def starved(evidence: Evidence) -> bool:
     return full and idle.seconds >= WAITING_RATIO * took
 
 
-def stalls(step: Found) -> float:
+def stalls(step: MeasuredStep) -> float:
     """Returns how often a request waited only for the server's credits; 0: too seldom to matter."""
     count = step.details.credit_stalls
     return count if count > STALLED_RATIO * step.details.requests else 0.0
@@ -102,8 +102,8 @@ def _claim(evidence: Evidence, idle: Rtt, in_flight: float, ran_out: bool) -> Cl
         # Only the maximum in flight is reported; the usual value follows from Little's law.
         in_flight = min(in_flight, rate * took)
         # Rates of transfers with as few requests at other times are possible, too.
-        moves = shown.transfers_from(evidence.report, evidence.sender)
-        rates = (e.bytes_per_second for e in moves if shown.with_as_few(evidence.copy, e))
+        moves = transfer_rates.transfers_from(evidence.report, evidence.sender)
+        rates = (e.bytes_per_second for e in moves if transfer_rates.with_as_few(evidence.copy, e))
         level = max(rate, in_flight / idle.seconds, *rates)
         in_flight = max(in_flight, level * idle.seconds)
     size, trip = size_text(in_flight), seconds_text(idle.seconds)

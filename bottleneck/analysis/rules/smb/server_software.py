@@ -15,8 +15,8 @@ from bottleneck.analysis.evidence.details import ServerSetting
 from bottleneck.analysis.facts.record import Sign
 from bottleneck.analysis.rtt import rtt
 from bottleneck.analysis.rules.cpu.cores import load_of
-from bottleneck.analysis.socket_buffers import Fixed
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.socket_buffers import BufferSetting
+from bottleneck.analysis.steps import Copy, MeasuredStep
 from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text, seconds_text
 from probes.core.records import SIDES
@@ -64,16 +64,16 @@ def software_signs(report: Report, copy: Copy) -> Iterator[Sign]:
     yield Sign("server-waits", side, seconds, f"{words}CPU is {busy} busy")
 
 
-def setting_behind(evidence: Evidence, cause: str, side: str) -> Fixed | None:
+def setting_behind(evidence: Evidence, cause: str, side: str) -> BufferSetting | None:
     """Returns the settings of the server's smb.conf that make such a copy wait; None: none."""
     settings = list(_settings(evidence, side)) if cause == CAUSE.word else []
     if not settings:
         return None
     remedy = f"Change the {side}'s smb.conf: {'; '.join(str(each.remedy) for each in settings)}"
-    return Fixed(remedy, ", ".join(f"`{each.option} = {each.value}`" for each in settings))
+    return BufferSetting(remedy, ", ".join(f"`{each.option} = {each.value}`" for each in settings))
 
 
-def _waited_seconds(report: Report, step: Found) -> float | None:
+def _waited_seconds(report: Report, step: MeasuredStep) -> float | None:
     """Returns a request's time, if the initiator always kept enough of them in flight.
 
     None: not known, or it was no longer than ROUND_TRIPS.
@@ -90,7 +90,7 @@ def _waited_seconds(report: Report, step: Found) -> float | None:
     return waited if is_asking and waited >= ROUND_TRIPS * idle.seconds else None
 
 
-def _idle(report: Report, step: Found, side: str) -> bool:
+def _idle(report: Report, step: MeasuredStep, side: str) -> bool:
     """Whether both hosts have cores to spare and no disk of theirs was busy all the time.
 
     Nor may a hidden quota keep the file server's host from its cores.
@@ -106,7 +106,7 @@ def _idle(report: Report, step: Found, side: str) -> bool:
     return all(_rests(report, step, each) for each in SIDES)
 
 
-def _rests(report: Report, step: Found, side: str) -> bool:
+def _rests(report: Report, step: MeasuredStep, side: str) -> bool:
     load, usage = load_of(report, step, side), step.usage(side)
     return (
         load is not None
@@ -120,7 +120,7 @@ def _rests(report: Report, step: Found, side: str) -> bool:
     )
 
 
-def _waits_for_server(copy: Copy, step: Found) -> bool:
+def _waits_for_server(copy: Copy, step: MeasuredStep) -> bool:
     """Whether the kernels' queues show that the bytes wait for the file server.
 
     In a pull it has none to send; in a push it leaves them unread, or does not answer.

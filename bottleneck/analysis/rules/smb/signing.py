@@ -19,7 +19,7 @@ from bottleneck.analysis.evidence.copies import Evidence, transfers
 from bottleneck.analysis.evidence.details import ServerSetting
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.noise import differ
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Copy, MeasuredStep
 from bottleneck.text.units import cost_text, percent_text, rate_text
 
 OFF = "Turn off {} if the network is trusted ({})"
@@ -89,7 +89,7 @@ class CryptoCost:
     steps: tuple[int, ...]
 
 
-def _share(step: Found, side: str, claim: Claim, cost: CryptoCost) -> float:
+def _share(step: MeasuredStep, side: str, claim: Claim, cost: CryptoCost) -> float:
     """Returns cryptography's share of a byte's CPU time, on one core or all of them."""
     usage = step.usage(side)
     cores = len(usage.core_busy_ratios) if usage and claim.ceiling.cause == "all-cores" else 1
@@ -148,7 +148,7 @@ def _remedy(evidence: Evidence, side: str, kind: str, name: str | None, cost: Cr
 # -- cost --------------------------------------------------------------------------------------
 
 
-def cpu_seconds_per_byte(step: Found, side: str) -> float | None:
+def cpu_seconds_per_byte(step: MeasuredStep, side: str) -> float | None:
     """Returns the CPU time of the copy's processes on a host per byte moved; None: not known."""
     usage, size = step.usage(side), step.moved_bytes
     return None if usage is None or size < 1 else usage.copy_cpu_seconds / size
@@ -190,9 +190,9 @@ def _by_plain(evidence: Evidence, kind: str) -> CryptoCost | None:
     )
 
 
-def _is_alike(step: Found, copy: Copy) -> bool:
+def _is_alike(step: MeasuredStep, copy: Copy) -> bool:
     """Whether a step went to the same file server by the same initiator in the same dialect."""
-    same = (step.step.initiator, step.setting.dialect) == (copy.initiator, copy.dialect)
+    same = (step.plan.initiator, step.setting.dialect) == (copy.initiator, copy.dialect)
     return step.intact and same
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from probes.core.records import Details
 from probes.core.stage import Refused
-from probes.files import free_space, nameless, page_cache, payload, served_file, source_file
+from probes.files import free_space, page_cache, payload, served_file, source_file, unnamed_file
 from probes.smb.time_bins import FLUSH, READ, WRITE, TimeBins
 from probes.system.platform import os
 
@@ -68,7 +68,7 @@ class FolderSink:
         """Size of a source that is pulled repeatedly, each time appended; 0: pulled once."""
         self._times_taken: Counter[int] = Counter()
         try:
-            self._fd = nameless.create(folder)
+            self._fd = unnamed_file.create(folder)
         except OSError as error:
             raise _as_refusal(folder, error) from error
         self._room = free_space.Watch(folder, free_space.space_of(self._fd)[0])

@@ -20,8 +20,8 @@ from probes.core.copy_trace import CountLook, L, SocketLook, ThreadLook, columns
 from probes.core.records import SMB_PORTS, Details, Endpoint
 from probes.sockets import limits
 from probes.watch.connection_track import Connection
-from probes.watch.look_rows import thinned
-from probes.watch.socket_watch import Observed, Setting
+from probes.watch.socket_watch import Observations, Setting
+from probes.watch.trace_rows import thinned
 
 OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
 LEAST_SHARE = 0.25
@@ -63,14 +63,16 @@ def _check(connections: Iterable[Connection]) -> None:
                 typed.number(value, name)
 
 
-def observed(reply: Any) -> Observed:
+def observed(reply: Any) -> Observations:
     """Parses the answer of a watch, which may be another host's. Errors: ValueError."""
-    observation = protocol.from_plain(Observed, reply)
+    observation = protocol.from_plain(Observations, reply)
     _check(observation.connections)
     return observation
 
 
-def looks(observation: Observed, local: Connection | None, began: float, lasted: float) -> Details:
+def looks(
+    observation: Observations, local: Connection | None, began: float, lasted: float
+) -> Details:
     """Turns a host's observations into columns: connection, threads, counters.
 
     local: the copy's connection there; None: not identified. began, lasted: the copy's time span on
@@ -200,7 +202,7 @@ class Watching:
 
     def annotate(self, ran: Ran) -> Ran:
         """Returns the run with the observations of its connection, after the watches' end."""
-        observations: dict[Side, Observed] = {}
+        observations: dict[Side, Observations] = {}
         for side, watch in self.on.items():
             try:
                 if watch.window is not None and not watch.trouble:
@@ -228,7 +230,7 @@ class Watching:
     def _timed(
         self,
         trace: Any,
-        observations: Mapping[Side, Observed],
+        observations: Mapping[Side, Observations],
         connections: Mapping[Side, Connection | None],
     ) -> Details:
         """Returns the looks by the clock of the copy's own times. Errors: ValueError."""

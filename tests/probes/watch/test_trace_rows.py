@@ -7,7 +7,8 @@ from itertools import pairwise
 import pytest
 
 from probes.sockets.limits import Glimpse
-from probes.watch.look_rows import (
+from probes.watch.thread_states import ThreadState
+from probes.watch.trace_rows import (
     MOST_ROWS,
     CounterSnapshot,
     ThreadSnapshot,
@@ -16,7 +17,6 @@ from probes.watch.look_rows import (
     thinned,
     thread_rows,
 )
-from probes.watch.thread_states import ThreadState
 
 
 def test_a_look_at_a_socket_is_a_row_in_the_copys_own_time() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from bottleneck.cli import exits
 from bottleneck.cli.app import run
-from bottleneck.target.target import SUCCESSORS
+from bottleneck.login.target import SUCCESSORS
 
 
 @pytest.mark.parametrize(

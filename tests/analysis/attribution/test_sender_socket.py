@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bottleneck.analysis.attribution import sockets
+from bottleneck.analysis.attribution import sender_socket
 from bottleneck.analysis.attribution.trace import Connection
 from probes.core.copy_trace import SocketLook
 from tests.analysis.attribution.planted import IDLE_SOCKET, MIB, SEGMENT, SENDING
@@ -20,41 +20,43 @@ def find_blocker(
     look = SocketLook(1.0, **{**IDLE_SOCKET, **figures})
     other = SocketLook(1.0, unread_bytes=unread)
     sender = Connection((look,), 64 << 10, None, SEGMENT)
-    return sockets.blocked_by(look, sender, other, room, asks, RATE)
+    return sender_socket.blocked_by(look, sender, other, room, asks, RATE)
 
 
 def test_unsent_bytes_before_an_open_window_are_the_paths() -> None:
-    assert find_blocker(**SENDING) == sockets.NETWORK
+    assert find_blocker(**SENDING) == sender_socket.NETWORK
     assert find_blocker() is None
 
 
 def test_all_that_the_window_lets_through_is_under_way() -> None:
     full = {**SENDING, "peer_window_bytes": 64 << 10}
-    assert find_blocker(**full) == sockets.WINDOW
-    assert find_blocker(**full, unread=4 * MIB) == sockets.RECEIVER
+    assert find_blocker(**full) == sender_socket.WINDOW
+    assert find_blocker(**full, unread=4 * MIB) == sender_socket.RECEIVER
     queue = {"rtt_seconds": 0.02, "min_rtt_seconds": 0.002}
-    assert find_blocker(**full, **queue) == sockets.NETWORK
-    assert find_blocker(**{**SENDING, "peer_window_bytes": None}) == sockets.NOT_REPORTED
-    assert find_blocker(**{**SENDING, "unsent_bytes": None}) == sockets.NOT_REPORTED
+    assert find_blocker(**full, **queue) == sender_socket.NETWORK
+    assert find_blocker(**{**SENDING, "peer_window_bytes": None}) == sender_socket.NOT_REPORTED
+    assert find_blocker(**{**SENDING, "unsent_bytes": None}) == sender_socket.NOT_REPORTED
 
 
 def test_a_full_buffer_of_which_all_is_under_way_is_too_small() -> None:
     full = {"queued_bytes": 60 << 10, "in_flight_bytes": 50 << 10}
-    assert find_blocker(**full) == sockets.SEND_BUFFER
+    assert find_blocker(**full) == sender_socket.SEND_BUFFER
     assert find_blocker(**full, asks=True) is None
-    assert find_blocker(**full, rtt_seconds=0.02, min_rtt_seconds=0.002) == sockets.NETWORK
+    assert find_blocker(**full, rtt_seconds=0.02, min_rtt_seconds=0.002) == sender_socket.NETWORK
     assert find_blocker(**{**full, "queued_bytes": 20 << 10}) is None
     # A server's write of a megabyte lies above a small buffer, and a few segments are not sent yet.
     above = {"queued_bytes": 240 << 10, "in_flight_bytes": 200 << 10}
-    assert find_blocker(**above, unsent_bytes=10 * SEGMENT) == sockets.SEND_BUFFER
-    assert find_blocker(**above, unsent_bytes=60 * SEGMENT) == sockets.NETWORK
+    assert find_blocker(**above, unsent_bytes=10 * SEGMENT) == sender_socket.SEND_BUFFER
+    assert find_blocker(**above, unsent_bytes=60 * SEGMENT) == sender_socket.NETWORK
 
 
 def test_where_nothing_is_acknowledged_for_long_the_path_is_not_at_work() -> None:
-    assert find_blocker(**SENDING, since_acknowledged_seconds=0.03) == sockets.PAUSED
+    assert find_blocker(**SENDING, since_acknowledged_seconds=0.03) == sender_socket.PAUSED
     far = {"min_rtt_seconds": 0.02, "rtt_seconds": 0.02}
-    assert find_blocker(**SENDING, **far, since_acknowledged_seconds=0.03) == sockets.NETWORK
-    assert find_blocker(**SENDING, backoffs=1, since_acknowledged_seconds=0.3) == sockets.NETWORK
+    assert find_blocker(**SENDING, **far, since_acknowledged_seconds=0.03) == sender_socket.NETWORK
+    assert (
+        find_blocker(**SENDING, backoffs=1, since_acknowledged_seconds=0.3) == sender_socket.NETWORK
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,7 @@ def test_where_nothing_is_acknowledged_for_long_the_path_is_not_at_work() -> Non
     [(RATE * 0.01, 0.01, True), (RATE, 0.01, False), (RATE * 1e-3, 1e-3, False), (0, 1, False)],
 )
 def test_a_window_a_round_trip_is_what_holds_a_rate(window: float, rtt: float, fits: bool) -> None:
-    assert sockets.window_limits(window, rtt, RATE) is fits
+    assert sender_socket.window_limits(window, rtt, RATE) is fits
 
 
 @pytest.mark.parametrize(
@@ -81,7 +83,7 @@ def test_a_path_is_full_where_its_rtt_never_comes_back_to_the_least(
 ) -> None:
     """A sender that backs off below the bandwidth-delay product leaves no queue."""
     base_rtt = 0.0001 if trips[0] < 0.001 else 0.031
-    assert sockets.is_always_full(trips, base_rtt, sockets.FILLED_RATIO) is full
+    assert sender_socket.is_always_full(trips, base_rtt, sender_socket.FILLED_RATIO) is full
 
 
 @pytest.mark.parametrize(
@@ -101,4 +103,4 @@ def test_a_queue_makes_the_rtt_rise_with_what_is_in_flight(
         SocketLook(n / 10, in_flight_bytes=flying, rtt_seconds=rtt)
         for n, (flying, rtt) in enumerate(zip(flights, trips, strict=True))
     ]
-    assert sockets.rises_with_flight(Connection(tuple(looks), None, None, SEGMENT)) is rises
+    assert sender_socket.rises_with_flight(Connection(tuple(looks), None, None, SEGMENT)) is rises

@@ -13,8 +13,8 @@ import pytest
 
 from probes.core.stage import Refused
 from probes.files import page_cache, payload, source_file
-from probes.smb import ends
-from probes.smb.ends import Check, FolderSink, FolderSource, MemorySink, spread
+from probes.smb import client_end
+from probes.smb.client_end import Check, FolderSink, FolderSource, MemorySink, spread
 
 RING = payload.ring(b"\x01")
 SIZE = 3 * 1024 * 1024 + 17
@@ -60,7 +60,7 @@ def test_a_pull_leaves_no_more_to_its_last_flush_than_a_few_steps(
         return True
 
     monkeypatch.setattr(source_file, "sync_range", sync_range)
-    step = memoryview(bytes(ends.WRITEBACK_BYTES))
+    step = memoryview(bytes(client_end.WRITEBACK_BYTES))
     with closing(FolderSink(str(tmp_path))) as sink:
         for number in range(6):
             sink.take(number * len(step), step)

@@ -8,7 +8,7 @@ import os
 import socket
 from typing import Any, Iterable, Iterator, List
 
-from probes.core.meaning import Port, Seconds, Text
+from probes.core.field_types import Port, Seconds, Text
 from probes.system.rtnetlink import in_own_zone
 
 _MAPPED = "::ffff:"

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Callable, Iterator, Optional, TypeVar
 
-from probes.core.meaning import Count, Folder, Hex, Seconds, Size, Text
+from probes.core.field_types import Count, Folder, Hex, Seconds, Size, Text
 from probes.core.records import Endpoint
 from probes.core.stage import Refused
 from probes.files import free_space, journal, removal, source_file
@@ -23,7 +23,7 @@ from probes.system.platform import os
 PAUSE_SECONDS = 0.02
 
 
-class OwnFolder:
+class CreatedFolder:
     """Folder of a run, before its creation, during its life and after its removal."""
 
     def __init__(self, kind: str, folder: str, name: str) -> None:
@@ -117,9 +117,9 @@ class OwnFolder:
 
 
 @contextmanager
-def own_folder(kind: str, folder: str, name: str) -> Iterator[OwnFolder]:
+def own_folder(kind: str, folder: str, name: str) -> Iterator[CreatedFolder]:
     """Yields a folder that does not outlive the block, or this process."""
-    new_folder = OwnFolder(kind, folder, name)
+    new_folder = CreatedFolder(kind, folder, name)
     try:
         yield new_folder
     finally:
@@ -176,7 +176,9 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     check_name(name)
     with ExitStack() as stack:
         with speaking_of(setting.folder):
-            folder = waited(setting.folder, lambda: OwnFolder(removal.RUN, setting.folder, name))
+            folder = waited(
+                setting.folder, lambda: CreatedFolder(removal.RUN, setting.folder, name)
+            )
             stack.callback(folder.close)
             free, total = waited(setting.folder, lambda: free_space.space_of(setting.folder))
             size_bytes = free_space.fitting_in(
@@ -247,7 +249,7 @@ def _fill(fd: int, setting: Setting, size_bytes: int) -> int:
     return answered(setting.folder, now + setting.seconds + ANSWER_SECONDS, fill)
 
 
-def _remove(path: str, folder: OwnFolder, opened: list[int]) -> None:
+def _remove(path: str, folder: CreatedFolder, opened: list[int]) -> None:
     """Removes the folder; the journal has what may remain."""
 
     def work() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.files import journal, own_folder, payload
-from probes.files.own_folder import OwnFolder, Setting, hold, refused
+from probes.files import created_folder, journal, payload
+from probes.files.created_folder import CreatedFolder, Setting, hold, refused
 from tests.living import running
 
 MIB = 1 << 20
@@ -69,7 +69,7 @@ def test_a_folder_that_is_gone_already_is_no_error(tmp_path):
 
 HOLDER = """
 import sys
-from probes.files.own_folder import Setting, hold
+from probes.files.created_folder import Setting, hold
 from probes.core.records import Endpoint
 with hold(Setting(sys.argv[1], "00aa11bb", 4 << 20, 5.0, "ab"), Endpoint()) as held:
     print(held.folder, flush=True)
@@ -88,7 +88,7 @@ def test_the_next_sweep_removes_what_a_killed_holder_left(tmp_path):
 
 def test_a_mount_that_hangs_is_refused_in_time(tmp_path, monkeypatch):
     release = threading.Event()
-    monkeypatch.setattr(own_folder, "ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr(created_folder, "ANSWER_SECONDS", 0.05)
     monkeypatch.setattr(os, "statvfs", lambda folder: release.wait())
     with (
         pytest.raises(Refused, match="no answer within .* check that its server is up") as caught,
@@ -101,31 +101,35 @@ def test_a_mount_that_hangs_is_refused_in_time(tmp_path, monkeypatch):
 
 def test_a_mount_that_hangs_at_the_end_is_said_to(tmp_path, monkeypatch):
     release = threading.Event()
-    monkeypatch.setattr(own_folder, "REMOVE_SECONDS", 0.05)
+    monkeypatch.setattr(created_folder, "REMOVE_SECONDS", 0.05)
     with (
         pytest.raises(TimeoutError, match="may remain; the next run"),
         hold(setting(tmp_path), Endpoint()),
     ):
-        monkeypatch.setattr(OwnFolder, "remove", lambda *_: release.wait())
+        monkeypatch.setattr(CreatedFolder, "remove", lambda *_: release.wait())
     release.set()
 
 
 def test_room_that_a_mount_does_not_tell_is_not_none(tmp_path, monkeypatch):
     """smbnetfs says 0 of 0 bytes."""
-    monkeypatch.setattr(own_folder.free_space, "space_of", lambda folder: (0, 0))
+    monkeypatch.setattr(created_folder.free_space, "space_of", lambda folder: (0, 0))
     with hold(setting(tmp_path), Endpoint()) as endpoint:
         assert endpoint.facts["size_bytes"] == 5 * MIB
 
 
 def test_no_room_makes_no_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(own_folder.free_space, "space_of", lambda folder: (410 * MIB, 4096 * MIB))
+    monkeypatch.setattr(
+        created_folder.free_space, "space_of", lambda folder: (410 * MIB, 4096 * MIB)
+    )
     with pytest.raises(Unavailable, match="410 MiB are free"), hold(setting(tmp_path), Endpoint()):
         pass
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_source_is_as_large_as_the_room_allows(tmp_path, monkeypatch):
-    monkeypatch.setattr(own_folder.free_space, "space_of", lambda folder: (416 * MIB, 4096 * MIB))
+    monkeypatch.setattr(
+        created_folder.free_space, "space_of", lambda folder: (416 * MIB, 4096 * MIB)
+    )
     with hold(setting(tmp_path, size_bytes=50 * MIB), Endpoint()) as endpoint:
         assert endpoint.facts["size_bytes"] == 6 * MIB
 

@@ -5,44 +5,44 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.facts.record import Level, Without
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.facts.record import Level, RateWithout
+from bottleneck.analysis.steps import Copy, MeasuredStep
 from bottleneck.report.report import Report
 
 LESSER = {"signing": ("plain",), "encryption": ("signed", "plain")}
 """Sessions without signing and without encryption, the most secure first."""
 
 
-def without(report: Report, copy: Copy) -> Iterator[Without]:
+def without(report: Report, copy: Copy) -> Iterator[RateWithout]:
     """Yields rates without a disk, by this tool, in a newer dialect, less secure, well placed."""
     if copy.twin is not None:
-        yield Without("disk", copy.sender, _level(copy.twin))
+        yield RateWithout("disk", copy.sender, _level(copy.twin))
     if copy.memory is not None:
-        yield Without("disk", copy.initiator, _level(copy.memory))
+        yield RateWithout("disk", copy.initiator, _level(copy.memory))
     if copy.beside is not None:
         # A mount's requests are small: this tool's own copy has as many as it needs.
-        yield Without("round-trips", copy.initiator, _level(copy.beside))
+        yield RateWithout("round-trips", copy.initiator, _level(copy.beside))
     likes = [each for each in steps.copies(report) if _is_alike(copy, each)]
     newer = (each.step for each in likes if steps.age(each.dialect) > steps.age(copy.dialect))
     rates = [each for each in newer if each is not None and each.intact]
     if rates:
         best = max(rates, key=lambda each: each.rate.median)
-        yield Without("dialect", None, _level(best))
+        yield RateWithout("dialect", None, _level(best))
     taxes = [each for each in steps.measured(report, "smb-tax") if _is_same_session(copy, each)]
     for cause, kinds in LESSER.items():
         lesser = (each for kind in kinds for each in taxes if each.setting.security == kind)
         if (tax := next(lesser, None)) is not None:
-            yield Without(cause, None, _level(tax), is_diskless=True)
+            yield RateWithout(cause, None, _level(tax), is_diskless=True)
     if copy.of_file:
         plain = copy.name.removeprefix(steps.OF_FILE)
         for each in steps.copies(report):
             if each.name == plain and each.dialect == copy.dialect and each.step is not None:
                 if each.step.intact:
-                    yield from (Without(e, None, _level(each.step)) for e in ("seek", "zone"))
+                    yield from (RateWithout(e, None, _level(each.step)) for e in ("seek", "zone"))
                 return
 
 
-def _level(step: Found) -> Level:
+def _level(step: MeasuredStep) -> Level:
     return Level(step.rate.low, step.rate.median, step.rate.high)
 
 
@@ -51,5 +51,5 @@ def _is_alike(copy: Copy, other: Copy) -> bool:
     return len(set(keys)) == 1 and not other.native
 
 
-def _is_same_session(copy: Copy, tax: Found) -> bool:
+def _is_same_session(copy: Copy, tax: MeasuredStep) -> bool:
     return tax.sender == copy.sender and tax.intact and tax.setting.dialect == copy.dialect

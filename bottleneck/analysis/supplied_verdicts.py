@@ -29,7 +29,7 @@ from bottleneck.analysis.link_end import claimed_payload, is_supplied, slower_li
 from bottleneck.analysis.noise import SINGLE_RATIO, factor
 from bottleneck.analysis.rtt import rtt
 from bottleneck.analysis.rules.disk.alone import DOES
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Copy, MeasuredStep
 from bottleneck.analysis.supplied import place_text
 from bottleneck.report.report import Report
 from bottleneck.text.safe import safe
@@ -223,7 +223,7 @@ def _looks_like(rate: float) -> int | None:
     return None
 
 
-def _opposite(copies: Sequence[Copy], copy: Copy) -> Found | None:
+def _opposite(copies: Sequence[Copy], copy: Copy) -> MeasuredStep | None:
     kind = (copy.cache, copy.dialect, copy.initiator)
     return steps.fastest(
         each.step

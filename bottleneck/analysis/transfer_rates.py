@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from bottleneck.analysis import hardware_limits, model, steps
 from bottleneck.analysis.evidence.copies import foreign_rate, smb_steps, transfers
 from bottleneck.analysis.evidence.details import Cell, Details
-from bottleneck.analysis.steps import Copy, Found
+from bottleneck.analysis.steps import Copy, MeasuredStep
 from bottleneck.report.report import Report
 from bottleneck.text.units import rate_text
 from probes.core.records import SIDES
@@ -24,24 +24,24 @@ REPEATED_RATIO = 1.5
 
 
 @dataclass(frozen=True)
-class Moved:
+class Transfer:
     """Transfer of a step, or of one of its cells."""
 
     bytes_per_second: float
-    step: Found
+    step: MeasuredStep
     window_bytes: float
     """Most bytes in flight by its settings; 0: unknown."""
     what: str
     """Subject of a sentence: "pull.cached", "smb-matrix pull"."""
 
 
-def credible(report: Report, step: Found) -> tuple[Cell, ...]:
+def credible(report: Report, step: MeasuredStep) -> tuple[Cell, ...]:
     """Returns the cells of a step whose rates are possible."""
     highest = _highest_possible(report, step)
     return tuple(each for each in step.details.cells if (each.bytes_per_second or 0.0) <= highest)
 
 
-def incredible(report: Report, step: Found) -> Iterator[str]:
+def incredible(report: Report, step: MeasuredStep) -> Iterator[str]:
     """Yields the remark about its other cells, if there are any."""
     highest = _highest_possible(report, step)
     rates = [each.bytes_per_second or 0.0 for each in step.details.cells]
@@ -54,7 +54,7 @@ def incredible(report: Report, step: Found) -> Iterator[str]:
         )
 
 
-def _highest_possible(report: Report, step: Found) -> float:
+def _highest_possible(report: Report, step: MeasuredStep) -> float:
     bounds = [REPEATED_RATIO * step.rate.high]
     physical = hardware_limits.physical_rate(report)
     if physical is not None:
@@ -70,19 +70,19 @@ def _highest_possible(report: Report, step: Found) -> float:
     return min(bounds)
 
 
-def transfers_from(report: Report, sender: str) -> Iterator[Moved]:
+def transfers_from(report: Report, sender: str) -> Iterator[Transfer]:
     """Yields all transfers from a side over the path, by TCP alone and over SMB."""
     over_smb = (each for side in SIDES for each in smb_steps(report, sender, side))
     for step in (*transfers(report, sender), *over_smb):
-        setting, stage = step.setting, step.step.stage
+        setting, stage = step.setting, step.plan.stage
         ends = " without a disk" if setting.end == "memory" else ""
         what = f"{setting.copy}{ends}" if setting.copy else f"{stage} {setting.verb}"
         # The best of a stage's short cells may be a burst.
         short = bool(step.details.cells) and step.rate.median > _highest_possible(report, step)
         if hardware_limits.impossible(report, step) is None and not short:
-            yield Moved(step.rate.median, step, _window(step.details), what)
+            yield Transfer(step.rate.median, step, _window(step.details), what)
         for cell in credible(report, step):
-            yield Moved(cell.bytes_per_second or 0.0, step, _window(cell), what)
+            yield Transfer(cell.bytes_per_second or 0.0, step, _window(cell), what)
 
 
 def through_disk(report: Report, copy: Copy, side: str) -> float:
@@ -91,15 +91,15 @@ def through_disk(report: Report, copy: Copy, side: str) -> float:
     return max((each.rate.median for each in same), default=0.0)
 
 
-def as_secure(copy: Copy, each: Moved) -> bool:
+def as_secure(copy: Copy, each: Transfer) -> bool:
     """Whether a copy's own programs moved it, in its dialect and with its security."""
     step, other = each.step, copy.step
-    taxed = step.step.stage == "smb-tax"
+    taxed = step.plan.stage == "smb-tax"
     secured = not taxed or (other is not None and steps.security(step) == steps.security(other))
     return secured and _same_ends(copy, step) and step.setting.dialect == copy.dialect
 
 
-def with_as_few(copy: Copy, each: Moved) -> bool:
+def with_as_few(copy: Copy, each: Transfer) -> bool:
     """Whether a copy's own programs moved it in its dialect, with no more in flight."""
     window = 0.0 if copy.step is None else _window(copy.step.details)
     return as_secure(copy, each) and 0 < each.window_bytes <= window
@@ -109,16 +109,16 @@ def _window(details: Details | Cell) -> float:
     return (details.request_bytes or 0.0) * (details.depth or 0.0)
 
 
-def _same_ends(copy: Copy, step: Found) -> bool:
+def _same_ends(copy: Copy, step: MeasuredStep) -> bool:
     engine = step.setting.engine or steps.OWN
-    same = (step.step.initiator, engine) == (copy.initiator, copy.engine)
-    return same and step.step.stage != "tcp"
+    same = (step.plan.initiator, engine) == (copy.initiator, copy.engine)
+    return same and step.plan.stage != "tcp"
 
 
-def _same_disk(copy: Copy, step: Found, side: str) -> bool:
+def _same_disk(copy: Copy, step: MeasuredStep, side: str) -> bool:
     """Whether a step used a side's disk like a copy: read past the cache, or flushed there."""
     name, details = step.setting.copy, step.details
-    if step.step.stage != "smb-copy" or step.setting.end != "folder":
+    if step.plan.stage != "smb-copy" or step.setting.end != "folder":
         return False
     if name.startswith(steps.OF_FILE) != copy.of_file:
         return False

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck.target import credentials
+from bottleneck.login import credentials
 from probes.core.records import Access
 from probes.core.stage import Refused
 
@@ -185,7 +185,7 @@ def test_whoever_nobody_knows_or_has_no_password_is_refused(user, says):
 
 CODE = """
 from pathlib import Path
-from bottleneck.target import credentials
+from bottleneck.login import credentials
 shown = Path("/proc/self/environ").read_bytes()
 assert b"BOTTLENECK_PASSWORD=hunter2 and more" in shown
 credentials.take_from_environment()

@@ -11,7 +11,7 @@ import pytest
 from bottleneck.agents import hosts
 from bottleneck.agents.hosts import Host
 from probes.core.records import Endpoint
-from probes.net import callers, port
+from probes.net import peers, port
 from probes.stages import tcp
 
 OWN, PEER, OTHER = "127.0.0.1", "127.0.0.3", "127.0.0.4"
@@ -50,16 +50,16 @@ def test_one_over_ssh_knows_it_where_both_ends_see_the_same_address(peer: str) -
     ],
 )
 def test_the_other_end_of_a_connection_is_told_with_its_zone(address, text):
-    assert callers.peer_address(SimpleNamespace(getpeername=lambda: address)) == text
+    assert peers.peer_address(SimpleNamespace(getpeername=lambda: address)) == text
 
 
 def test_a_port_of_a_link_local_address_is_reached_by_this_hosts_zone(monkeypatch):
     def refusing(there, timeout):
         raise OSError(0, there[0])
 
-    monkeypatch.setattr(callers, "in_own_zone", lambda host: f"{host}%lo")
+    monkeypatch.setattr(peers, "in_own_zone", lambda host: f"{host}%lo")
     monkeypatch.setattr(socket, "create_connection", refusing)
-    assert callers.reach("fe80::1", 445, 1.0) == "fe80::1%lo"
+    assert peers.reach("fe80::1", 445, 1.0) == "fe80::1%lo"
 
 
 def test_a_port_opens_where_its_address_has_the_zone_of_another_host():
@@ -70,8 +70,8 @@ def test_a_port_opens_where_its_address_has_the_zone_of_another_host():
 def test_an_address_of_a_link_keeps_its_zone():
     """A name is looked up to four numbers, of which the last is the interface's."""
     lo = socket.if_nametoindex("lo")
-    assert callers.with_zone(("fe80::1", 445, 0, lo)) == "fe80::1%lo"
-    assert callers.with_zone(("::1", 445, 0, 0)) == "::1"
-    assert callers.with_zone(("10.0.0.1", 445)) == "10.0.0.1"
-    assert callers.for_socket("fe80::1%lo", 445) == ("fe80::1", 445, 0, lo)
-    assert callers.for_socket("10.0.0.1", 445) == ("10.0.0.1", 445)
+    assert peers.with_zone(("fe80::1", 445, 0, lo)) == "fe80::1%lo"
+    assert peers.with_zone(("::1", 445, 0, 0)) == "::1"
+    assert peers.with_zone(("10.0.0.1", 445)) == "10.0.0.1"
+    assert peers.for_socket("fe80::1%lo", 445) == ("fe80::1", 445, 0, lo)
+    assert peers.for_socket("10.0.0.1", 445) == ("10.0.0.1", 445)

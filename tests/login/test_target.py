@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bottleneck.target.target import (
+from bottleneck.login.target import (
     NamedDevice,
     NamedFile,
     Target,

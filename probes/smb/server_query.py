@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from probes.core.meaning import Port, Text
+from probes.core.field_types import Port, Text
 from probes.core.records import DIALECTS, Details, Endpoint
 from probes.core.stage import Refused
 from probes.smb import recycle_bin

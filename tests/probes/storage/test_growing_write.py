@@ -11,8 +11,8 @@ import pytest
 from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files import free_space
-from probes.storage import Setting, written
-from probes.storage.written import find, measure_sustained, measure_synced
+from probes.storage import Setting, growing_write
+from probes.storage.growing_write import find, measure_sustained, measure_synced
 
 MIB = 1 << 20
 ROOMS = pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_full_disk_ends_the_writing_with_what_is_there(carried_out, room, tmp_
             raise OSError(errno.ENOSPC, "No space left on device")
         return real(fd, data, offset)
 
-    monkeypatch.setattr(written.os, "pwrite", until_full)
+    monkeypatch.setattr(growing_write.os, "pwrite", until_full)
     _, details = carried_out(room, tmp_path)
     assert (details["ended_by"], details["written_bytes"]) == ("room", 2 * MIB)
 
@@ -94,10 +94,10 @@ def test_no_room_and_no_folder_are_said(carried_out, room, tmp_path, monkeypatch
 
 def test_each_forced_write_is_one_request_and_one_flush(carried_out, tmp_path, monkeypatch):
     flushed = []
-    monkeypatch.setattr(written, "_force", lambda fd: flushed.append(os.fstat(fd).st_size))
+    monkeypatch.setattr(growing_write, "_force", lambda fd: flushed.append(os.fstat(fd).st_size))
     _, details = carried_out(measure_synced, tmp_path)
     assert len(flushed) == 16 and max(flushed) == 16 * MIB
-    assert details["depth"] == written.DEPTH
+    assert details["depth"] == growing_write.DEPTH
     assert details["request_bytes"] == MIB
     assert 0 <= details["sync_seconds"]["median"] <= details["sync_seconds"]["p99"]
 
@@ -106,7 +106,7 @@ def test_a_disk_that_fails_ends_all_writers_and_is_told(carried_out, tmp_path, m
     def broken(fd):
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(written, "_force", broken)
+    monkeypatch.setattr(growing_write, "_force", broken)
     threads = threading.active_count()
     with pytest.raises(OSError, match="Input/output"):
         carried_out(measure_synced, tmp_path)
@@ -123,11 +123,11 @@ def test_whoever_stops_listening_stops_the_writers(tmp_path):
 
 
 def test_the_worst_of_a_hundred_is_the_hundredths_but_one():
-    assert written.middle_and_worst([float(each) for each in range(1, 101)]) == {
+    assert growing_write.middle_and_worst([float(each) for each in range(1, 101)]) == {
         "median": 50.5,
         "p99": 99.0,
     }
-    assert written.middle_and_worst([2.0]) == {"median": 2.0, "p99": 2.0}
+    assert growing_write.middle_and_worst([2.0]) == {"median": 2.0, "p99": 2.0}
 
 
 def test_acknowledged_and_durable_are_told_apart(carried_out, tmp_path):
@@ -141,14 +141,14 @@ def test_acknowledged_and_durable_are_told_apart(carried_out, tmp_path):
 def test_a_flush_that_takes_too_long_is_given_up_and_counts_what_is_there(
     carried_out, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(written, "FLUSH_SECONDS", 0.0)
+    monkeypatch.setattr(growing_write, "FLUSH_SECONDS", 0.0)
     samples, details = carried_out(measure_sustained, tmp_path, 64 * MIB)
-    assert samples[-1].moved_bytes == written.FLUSH_STEP_BYTES
+    assert samples[-1].moved_bytes == growing_write.FLUSH_STEP_BYTES
     assert details["flush_seconds"] is None
 
 
 def test_where_ranges_cannot_be_flushed_the_whole_file_is(carried_out, tmp_path, monkeypatch):
-    monkeypatch.setattr(written, "sync_range", lambda *_: False)
+    monkeypatch.setattr(growing_write, "sync_range", lambda *_: False)
     samples, details = carried_out(measure_sustained, tmp_path)
     assert samples[-1].moved_bytes == 16 * MIB
 

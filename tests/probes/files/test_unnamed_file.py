@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from probes.files import nameless
+from probes.files import unnamed_file
 
 
-@pytest.mark.parametrize("make", [nameless.create, nameless._created_and_unlinked])
+@pytest.mark.parametrize("make", [unnamed_file.create, unnamed_file._created_and_unlinked])
 def test_a_file_is_made_that_no_folder_lists(make, tmp_path):
     fd = make(str(tmp_path))
     os.write(fd, b"payload")
@@ -22,18 +22,18 @@ def test_a_file_is_made_that_no_folder_lists(make, tmp_path):
 
 
 def test_without_o_tmpfile_a_random_name_is_made_and_unlinked(tmp_path, monkeypatch):
-    monkeypatch.setattr(nameless.os, "O_TMPFILE", os.O_DIRECTORY | os.O_TMPFILE | os.O_CREAT)
-    fd = nameless.create(str(tmp_path))
+    monkeypatch.setattr(unnamed_file.os, "O_TMPFILE", os.O_DIRECTORY | os.O_TMPFILE | os.O_CREAT)
+    fd = unnamed_file.create(str(tmp_path))
     assert os.fstat(fd).st_nlink == 0
     os.close(fd)
 
 
 def test_a_name_that_exists_is_never_opened(tmp_path, monkeypatch):
-    monkeypatch.setattr(nameless.secrets, "token_hex", lambda size: "0")
+    monkeypatch.setattr(unnamed_file.secrets, "token_hex", lambda size: "0")
     users = tmp_path / ".bottleneck-0"
     users.write_text("mine")
     with pytest.raises(FileExistsError):
-        nameless._created_and_unlinked(str(tmp_path))
+        unnamed_file._created_and_unlinked(str(tmp_path))
     assert users.read_text() == "mine"
 
 
@@ -45,7 +45,7 @@ def forget(monkeypatch):
 
 def test_a_folder_of_ones_own_is_the_only_one(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    assert nameless.on_disk() == str(tmp_path)
+    assert unnamed_file.on_disk() == str(tmp_path)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: another account needs root")
@@ -60,7 +60,7 @@ def test_who_may_not_write_in_a_folder_is_given_another_of_its_file_system():
                 os.setgroups([])
                 os.setgid(65534)
                 os.setuid(65534)
-                answer_text = nameless.writable_folder(str(folder))
+                answer_text = unnamed_file.writable_folder(str(folder))
             except Exception as error:
                 answer_text = str(error)
             os.write(write, answer_text.encode())
@@ -75,7 +75,7 @@ def test_who_may_not_write_in_a_folder_is_given_another_of_its_file_system():
         run = share / "bottleneck-1"
         run.mkdir(parents=True)
         Path(above).chmod(0o755)
-        assert nameless.writable_folder(str(run)) == str(run)
+        assert unnamed_file.writable_folder(str(run)) == str(run)
         assert beside(run) == "/var/tmp"
         share.chmod(0o1777)
         assert beside(run) == str(share)

@@ -1,8 +1,8 @@
 """Meaning of each key of a request to the host that carries it out.
 
 The fields of a Setting and the parameters of a question are annotated with these types, and an
-agent checks each value by them (bottleneck/agents/checks.py): a key without a meaning is refused
-to everybody. Runs on Python 3.9 with the standard library alone.
+agent checks each value by them (bottleneck/agents/request_checks.py): a key without a meaning is
+refused to everybody. Runs on Python 3.9 with the standard library alone.
 """
 
 from __future__ import annotations
@@ -67,4 +67,4 @@ def _meaning(hint: Any, where: str) -> str:
         return _meaning(arguments[0], where) + MAYBE
     if origin in (tuple, list):
         return _meaning(arguments[0], where) + MANY
-    raise TypeError(f"{where} has no meaning: see probes/core/meaning.py")
+    raise TypeError(f"{where} has no meaning: see probes/core/field_types.py")

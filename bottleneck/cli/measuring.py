@@ -18,12 +18,12 @@ from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import command_line, completion, documents, exits, interrupts, options, streams
 from bottleneck.cli.documents import Output
 from bottleneck.cli.progress import Intervals, watching
+from bottleneck.login import credentials
+from bottleneck.login.target import Target, of_folder, parse, parse_device, parse_file, parse_peer
 from bottleneck.report.report import Report
 from bottleneck.run import plan
+from bottleneck.run.execution import Session
 from bottleneck.run.log import Event
-from bottleneck.run.session import Session
-from bottleneck.target import credentials
-from bottleneck.target.target import Target, of_folder, parse, parse_device, parse_file, parse_peer
 from bottleneck.text import units
 from probes.core.records import DIALECTS, Access
 from probes.core.stage import USUAL_BUDGET_SECONDS, Refused

@@ -16,9 +16,9 @@ from bottleneck.run import plan, world
 from bottleneck.run.clock import Clock
 from bottleneck.run.files import Files
 from bottleneck.run.log import Event, Log, Task, Tasks
-from bottleneck.run.sockets import OTHER, watching
 from bottleneck.run.steps.native import Native, read_mount
 from bottleneck.run.steps.schedule import Schedule
+from bottleneck.run.watched_sockets import OTHER, watching
 from bottleneck.run.world import World
 from probes.core.records import Access, Endpoint, Sample
 from probes.core.stage import Refused, Unavailable

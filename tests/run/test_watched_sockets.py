@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bottleneck.run import sockets
+from bottleneck.run import watched_sockets
 from probes.core.copy_trace import CountLook, SocketLook, ThreadLook
 from probes.watch.connection_track import Connection
-from probes.watch.socket_watch import Observed
+from probes.watch.socket_watch import Observations
 
 MIB = 1 << 20
 CLIENT, SERVER = "10.0.0.1 50000", "10.0.0.2 445"
@@ -46,7 +46,9 @@ AT_SERVER = Connection(
 
 
 def pull(connections: dict[Any, list[Connection]], moved_bytes: int = 100 * MIB) -> dict[str, Any]:
-    return sockets.connection_details(*sockets.ends(connections, "server", "client", moved_bytes))
+    return watched_sockets.connection_details(
+        *watched_sockets.ends(connections, "server", "client", moved_bytes)
+    )
 
 
 def test_the_buffer_and_congestion_control_are_the_senders_and_the_window_the_receivers() -> None:
@@ -61,7 +63,9 @@ def test_a_push_is_told_the_other_way_round() -> None:
     client = replace(AT_CLIENT, sent_bytes=100 * MIB, received_bytes=3000)
     server = replace(AT_SERVER, sent_bytes=3000, received_bytes=100 * MIB)
     connections = {"client": [client], "server": [server]}
-    details = sockets.connection_details(*sockets.ends(connections, "client", "client", 100 * MIB))
+    details = watched_sockets.connection_details(
+        *watched_sockets.ends(connections, "client", "client", 100 * MIB)
+    )
     assert (details["send_buffer_bytes"], details["receive_buffer_bytes"]) == (1 * MIB, 2 * MIB)
     assert (details["congestion_control"], details["process"]) == ("cubic", "smbd")
 
@@ -113,18 +117,18 @@ def test_too_few_looks_tell_the_buffers_and_blame_nobody() -> None:
 
 def test_each_host_watches_its_own_side_of_the_servers_port() -> None:
     addresses: Any = {"client": "10.0.0.1", "server": "10.0.0.2"}
-    settings = sockets.settings("server", addresses, 4450, 60.0)
+    settings = watched_sockets.settings("server", addresses, 4450, 60.0)
     assert (settings["server"].serving, settings["server"].peer_address) == (True, "10.0.0.1")
     assert (settings["client"].serving, settings["client"].peer_address) == (False, "10.0.0.2")
     assert settings["client"].ports == (4450, 445, 139)
-    other_way = sockets.settings("client", addresses, 445, 60.0)
+    other_way = watched_sockets.settings("client", addresses, 445, 60.0)
     assert (other_way["client"].serving, other_way["client"].peer_address) == (True, "10.0.0.2")
     assert (other_way["server"].serving, other_way["server"].ports) == (False, (445, 139))
 
 
 def test_a_host_that_connects_to_an_unknown_address_watches_all_of_that_port() -> None:
     """A FUSE mount does not show its server's address."""
-    settings = sockets.settings("server", {"server": "", "client": "10.0.0.1"}, 0, 1.0)
+    settings = watched_sockets.settings("server", {"server": "", "client": "10.0.0.1"}, 0, 1.0)
     assert (settings["client"].peer_address, settings["client"].ports) == ("", (445, 139))
 
 
@@ -133,7 +137,7 @@ def test_a_host_that_connects_to_an_unknown_address_watches_all_of_that_port() -
     [("rw,vers=3.1.1,port=4450,cache=strict", 4450), ("port=445", 445), ("rw,sport=7", 0), ("", 0)],
 )
 def test_a_mount_may_name_its_servers_port(options: str, port: int) -> None:
-    assert sockets.port_of(options) == port
+    assert watched_sockets.port_of(options) == port
 
 
 def test_what_a_watch_tells_is_checked() -> None:
@@ -144,7 +148,9 @@ def test_what_a_watch_tells_is_checked() -> None:
         "counts": [],
         "cpu_ratio": 0.01,
     }
-    assert sockets.observed(host) == Observed((AT_SERVER,), (ThreadLook(0.5),), (), 0.01)
+    assert watched_sockets.observed(host) == Observations(
+        (AT_SERVER,), (ThreadLook(0.5),), (), 0.01
+    )
     for bad in (
         None,
         [None],
@@ -155,18 +161,18 @@ def test_what_a_watch_tells_is_checked() -> None:
         [{**plain, "sender": {"busy_ratio": float("inf")}}],
     ):
         with pytest.raises(ValueError):
-            sockets.observed({**host, "connections": bad})
+            watched_sockets.observed({**host, "connections": bad})
     with pytest.raises(ValueError):
-        sockets.observed({**host, "threads": [["R"]]})
+        watched_sockets.observed({**host, "threads": [["R"]]})
     with pytest.raises(ValueError, match=r"threads\[0\] has 1 values instead of 7"):
-        sockets.observed({**host, "threads": [[0.5]]})
+        watched_sockets.observed({**host, "threads": [[0.5]]})
 
 
 def test_looks_are_told_by_columns_in_the_copys_own_time() -> None:
     rows = tuple(SocketLook(tick / 10, *range(17)) for tick in range(50))
     counts = tuple(CountLook(tick, 5, 6, 7, 8) for tick in (0.2, 0.9, 2.5))
-    observed = Observed((), (), counts, 0.01)
-    columns = sockets.looks(observed, replace(AT_CLIENT, rows=rows), began=0.25, lasted=2.0)
+    observed = Observations((), (), counts, 0.01)
+    columns = watched_sockets.looks(observed, replace(AT_CLIENT, rows=rows), began=0.25, lasted=2.0)
     connection = columns["connection"]
     first, *_, last = connection[SocketLook._fields[0]]
     assert (first, last) == pytest.approx((0.05, 1.95))
@@ -175,4 +181,4 @@ def test_looks_are_told_by_columns_in_the_copys_own_time() -> None:
     assert columns["threads"]["running"] == []
     # the counts around a copy stand for its beginning and its end
     assert columns["counts"][CountLook._fields[0]] == pytest.approx([0.0, 0.65, 2.0])
-    assert sockets.looks(observed, None, 0.0, 1.0)["connection"] == {}
+    assert watched_sockets.looks(observed, None, 0.0, 1.0)["connection"] == {}

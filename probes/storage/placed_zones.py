@@ -25,7 +25,7 @@ from probes.files import (
     spread,
 )
 from probes.programs import fio
-from probes.storage import Setting, curve, others
+from probes.storage import Setting, curve, foreign_io
 from probes.storage.curve import subtract_seek
 from probes.storage.sequential import cache_details, takes_direct
 from probes.system.platform import os
@@ -148,7 +148,7 @@ def _write(setting: Setting, fds: Sequence[int], size: int, device: str | None) 
     rows = yield from _rows(files, looks, None)
     written_bytes = sum(result.moved_bytes for result in results)
     return {
-        **others.around(device, start, end, written_bytes=written_bytes),
+        **foreign_io.around(device, start, end, written_bytes=written_bytes),
         **curve.details(rows, None),
         **_common(files, jobs[0].direct),
         "cache": None,
@@ -174,7 +174,7 @@ def _read(setting: Setting, fds: Sequence[int], size: int, device: str | None) -
     looks = _looks(files, list(zip(jobs, results)))
     rows = yield from _rows(files, looks, small.median_seconds)
     moved_bytes = sum(result.moved_bytes for result in results)
-    counted = others.around(device, start, end, moved_bytes)
+    counted = foreign_io.around(device, start, end, moved_bytes)
     reached = counted["device_read_bytes"] is None or counted["device_read_bytes"] >= moved_bytes
     return {
         **counted,

@@ -18,10 +18,10 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
 from bottleneck.agents import protocol, requests
 from bottleneck.agents.requests import ENVELOPES, Takes
 from probes.core import typed
-from probes.core.meaning import Keys, keys
+from probes.core.field_types import Keys, keys
 from probes.core.records import Endpoint
 from probes.core.stage import Refused
-from probes.host.counters import Watched
+from probes.host.counters import CountedObjects
 from probes.sockets import sock_diag
 from probes.system.child import NoAnswer, answered
 
@@ -132,7 +132,7 @@ def check(request: protocol.Message, session: Session) -> None:
             if session.allowed is not None and name not in INSTALLED_REQUESTS.get(do, (name,)):
                 raise _refused(f"an installed agent does not {do} {name}")
         if do == "watch":
-            checked.keys(keys(Watched), request.get("watched"), "watched")
+            checked.keys(keys(CountedObjects), request.get("watched"), "watched")
         elif do == "close" and request.get("window") is not None:
             ends = typed.array(request["window"], "window")
             if len(ends) != 2:

@@ -11,7 +11,7 @@ import pytest
 from probes.core.records import Endpoint
 from probes.core.stage import Refused
 from probes.programs.samba import private_samba
-from probes.smb import offered
+from probes.smb import server_query
 
 
 @pytest.mark.long
@@ -33,7 +33,7 @@ from probes.smb import offered
 )
 def test_samba_tells_what_it_is_told_to_offer(tmp_path, options, dialects, signing):
     with private_samba(str(tmp_path), password="x y", options=options) as server:
-        offer = offered.offered(server.host, server.port)
+        offer = server_query.offered(server.host, server.port)
     assert offer["dialects"] == dialects
     assert offer["connect_seconds"] > 0
     if dialects != ["smb1"]:
@@ -72,19 +72,19 @@ def answering(words):
 )
 def test_what_is_no_answer_offers_nothing(words):
     with answering(words) as port:
-        offer = offered.offered("127.0.0.1", port)
+        offer = server_query.offered("127.0.0.1", port)
     assert offer["dialects"] == [] and "signing" not in offer
 
 
 def test_nobody_there_is_refused():
     with pytest.raises(Refused):
-        offered.offered("127.0.0.1", 1)
+        server_query.offered("127.0.0.1", 1)
 
 
 def test_cut_replies_are_none():
     for length in range(80):
-        assert offered.parse(b"\xfeSMB" + bytes(length), "3.1.1") is None
-        assert offered.parse_1(b"\xffSMB" + bytes(length)) is None
+        assert server_query.parse(b"\xfeSMB" + bytes(length), "3.1.1") is None
+        assert server_query.parse_1(b"\xffSMB" + bytes(length)) is None
 
 
 BODY = bytes.fromhex((Path(__file__).parent / "recorded" / "negotiate_reply.hex").read_text())
@@ -106,13 +106,13 @@ NEGOTIATE_STATUS_AT = 8
     ids=["nothing", "header", "short", "http", "refused", "3.0.2"],
 )
 def test_what_is_no_reply_of_3_1_1_tells_nothing(reply: bytes) -> None:
-    assert offered.parse(HEADER + BODY, "3.1.1") == "signing enabled"
-    assert offered.parse(reply, "3.1.1") is None
+    assert server_query.parse(HEADER + BODY, "3.1.1") == "signing enabled"
+    assert server_query.parse(reply, "3.1.1") is None
 
 
 def test_no_answer_costs_no_more_than_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offered, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(server_query, "ANSWER_SECONDS", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         peer = Endpoint(host="127.0.0.1", port=silent.getsockname()[1])
-        assert offered.identity(peer) == b""
-    assert offered.identity(peer) == b""
+        assert server_query.identity(peer) == b""
+    assert server_query.identity(peer) == b""

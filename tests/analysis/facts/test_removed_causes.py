@@ -3,7 +3,7 @@
 import pytest
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.facts.without import without
+from bottleneck.analysis.facts.removed_causes import without
 
 
 def rates(world, name, dialect="3.1.1", engine="own"):

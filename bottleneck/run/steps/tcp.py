@@ -7,16 +7,16 @@ from dataclasses import asdict, dataclass, replace
 
 from bottleneck.agents.hosts import Ran
 from bottleneck.analysis.phrases import stage_text
+from bottleneck.login.target import TcpPeer
 from bottleneck.report.report import Step
 from bottleneck.run import plan
 from bottleneck.run.clock import Clock
 from bottleneck.run.log import NEEDS_AGENT, Log, Task, Tasks, step_of
 from bottleneck.run.steps.turns import HOLD_SECONDS, SHARE_OF_LEFT, Turns, link_that_fits
 from bottleneck.run.world import World
-from bottleneck.target.target import TcpPeer
 from probes.core.records import DROPS, Endpoint, Skipped
 from probes.core.stage import LONG_BUDGET_SECONDS, Unavailable
-from probes.net import callers, transfer
+from probes.net import peers, transfer
 from probes.programs import iperf3
 from probes.stages import tcp
 
@@ -138,4 +138,4 @@ class Transfers:
             addresses = socket.getaddrinfo(peer.host, None, type=socket.SOCK_STREAM)
         except OSError:
             return False
-        return self.world.address in {callers.with_zone(each[4]) for each in addresses}
+        return self.world.address in {peers.with_zone(each[4]) for each in addresses}

@@ -14,7 +14,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import PurePath
 
-from probes.core.meaning import Folder
+from probes.core.field_types import Folder
 from probes.core.stage import Refused
 from probes.system.platform import os
 

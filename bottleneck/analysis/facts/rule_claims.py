@@ -49,7 +49,7 @@ def by_part(report: Report, copy: Copy, claims: Iterable[Claim]) -> Iterator[Cla
 
 def _is_of_disk(report: Report, claim: Claim) -> bool:
     claim_steps = (steps.found_at(report, index) for index in claim.ceiling.steps)
-    return any(each is not None and each.step.stage == "disk" for each in claim_steps)
+    return any(each is not None and each.plan.stage == "disk" for each in claim_steps)
 
 
 def claim_facts(copy: Copy, claims: Iterable[Claimed]) -> Iterator[Fact]:
