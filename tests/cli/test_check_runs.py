@@ -58,7 +58,7 @@ def measure(monkeypatch):
             outcome = reply if isinstance(reply, tuple) else (like_recorded(reply), exits.DONE)
             return outcome[0], None, outcome[1]
 
-        monkeypatch.setattr(check_runs.running, "measure", measured)
+        monkeypatch.setattr(check_runs.measuring, "measure", measured)
         planned = check_runs.plan(Time(budget), repeat, expected)
         options = Options(parse("//nas/x"), "/")
         final_report = check_runs.measure_all(options, Access(), Output(), planned, expected)

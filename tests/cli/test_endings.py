@@ -287,14 +287,14 @@ def test_a_second_signal_is_still_one_document_and_130(begin, watched, tmp_path,
 HANGING = """
 import sys, time
 from bottleneck import __main__ as program
-from bottleneck.cli import running
-running.LATE_SECONDS, running.CLOSING_SECONDS, running.END_LOADINGS = -4.5, 0.2, 0.0
+from bottleneck.cli import measuring
+measuring.LATE_SECONDS, measuring.CLOSING_SECONDS, measuring.END_LOADINGS = -4.5, 0.2, 0.0
 def measure(session):
     try:
         time.sleep(60)
     finally:
         time.sleep(60)
-running.Session.measure = measure
+measuring.Session.measure = measure
 sys.argv[0] = "bottleneck"
 program.main()
 """

@@ -30,7 +30,7 @@ LOADED = {
     "bottleneck.login": "credentials target",
     "bottleneck.text": "safe units",
     "bottleneck.cli": "app command_line completion exits interrupts knobs options streams",
-    "probes": "core smb system core.meaning core.records core.stage smb.kerberos",
+    "probes": "core smb system core.field_types core.records core.stage smb.kerberos",
     "probes.system": "accounts child events forked platform proc tools waiting",
 }
 """Modules that every start loads, besides the commands; rich alone would double it."""

@@ -42,7 +42,7 @@ import sys
 from contextlib import ExitStack
 from bottleneck.agents import bootstrap, hosts
 from probes.core.records import Endpoint
-from probes.files import own_folder, source_file
+from probes.files import created_folder, source_file
 from probes.stages import loopback
 
 spec, config, work, folder = sys.argv[1:]
@@ -55,7 +55,7 @@ def ready(*_):
 
 with ExitStack() as stack:
     if work == "holds files":
-        own = own_folder.Setting(folder, "0" * 16, 1 << 22, 5.0, "00")
+        own = created_folder.Setting(folder, "0" * 16, 1 << 22, 5.0, "00")
         stack.enter_context(host.hold("mounted-folder", own, Endpoint(), 600, 30))
         source = source_file.Setting(folder, 1 << 22, 5.0, "00")
         stack.enter_context(host.hold("source-file", source, Endpoint(), 600, 30))

@@ -17,8 +17,8 @@ from tests.devices import loop_device
 MIB = 1 << 20
 PLACES = """
 import sys
-from probes.files import nameless, spread
-fds = [nameless.create(sys.argv[1]) for _ in range(9)]
+from probes.files import spread, unnamed_file
+fds = [unnamed_file.create(sys.argv[1]) for _ in range(9)]
 print("begun", flush=True)
 while True:
     spread.across(fds, 4 << 20, walks=len(sys.argv) > 2)

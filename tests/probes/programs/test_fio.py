@@ -238,9 +238,9 @@ def test_the_real_fio_writes_to_an_open_descriptor_and_creates_nothing(tmp_path)
 STARTER = """
 import os, sys
 from probes.programs import fio
-from probes.files import nameless
+from probes.files import unnamed_file
 from tests.living import within
-fd = nameless.create(sys.argv[1])
+fd = unnamed_file.create(sys.argv[1])
 os.pwrite(fd, os.urandom(1 << 20), 0)
 job = fio.Job(fd, "read", 1 << 20, 60.0, False, looping=True)
 with fio.running([job], within()) as run:
