@@ -11,7 +11,7 @@ from probes.core.records import Measured, Spread
 
 SCATTERED_RATIO, SCATTERED_TRUST = 0.5, 0.75
 STOLEN_RATIO = 0.1
-"""Share of its cores, below which a virtual machine's loss is usual on a busy host."""
+"""Most share of a virtual machine's cores that a busy host usually takes."""
 ROBBED_TRUST = 0.75
 
 
@@ -25,15 +25,15 @@ class Cap:
     """A limit that is also reached, within the noise, and as likely."""
 
 
-def scattered(rate: Spread) -> bool:
+def is_scattered(rate: Spread) -> bool:
     """Whether runs lie too far apart to name their cap."""
     return rate.runs > 1 and (rate.high - rate.low) / rate.median > SCATTERED_RATIO
 
 
-def bounded(copy: Copy, step: MeasuredStep, confidence: float) -> float:
+def bounded_confidence(copy: Copy, step: MeasuredStep, confidence: float) -> float:
     """Lowers a confidence if the cold source is unproven, runs scatter or cores were stolen."""
     stolen = ROBBED_TRUST if stolen_ratio(step.outcome) > STOLEN_RATIO else 1.0
-    apart = SCATTERED_TRUST if scattered(step.rate) else 1.0
+    apart = SCATTERED_TRUST if is_scattered(step.rate) else 1.0
     return min(confidence, proof(copy, step), stolen, apart)
 
 

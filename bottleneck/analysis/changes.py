@@ -20,9 +20,9 @@ from bottleneck.text.units import range_text, rate_text, times_text
 from probes.core.records import SIDES, HostFacts, Spread
 
 RAISED_RATIO = 1.1
-"""Ceiling over the earlier one, from which on it has changed."""
+"""Least ratio to the earlier ceiling at which a ceiling has changed."""
 CLOSE_RATIO = 0.05
-"""Error of a prediction, up to which it was right, however narrow its range."""
+"""Most error of a prediction that counts as right, however narrow its range."""
 FILE_COPY_STAGES = ("smb-copy", "native-copy")
 _TELLING = (
     "verb streams side cache pattern over security dialect copy end engine file_bytes"
@@ -155,7 +155,7 @@ def _summary(copies: tuple[CopyChange, ...], headline: str | None) -> str:
     change = max(candidates, key=lambda each: each.copy == headline)
     if changed or change.ratio is None:
         return _result(change)
-    return f"No significant change{_foreseen(change.lift)}"
+    return f"No significant change{_prediction_text(change.lift)}"
 
 
 def _pairs(first: Diagnosis, second: Diagnosis) -> Iterator[tuple[CopyDiagnosis, CopyDiagnosis]]:
@@ -215,7 +215,7 @@ def _lift(old: CopyDiagnosis, new: CopyDiagnosis, was: Spread, now: Spread) -> L
             return None
         if predicted is not None:
             # If only the cap rose, the rate cannot rise by a larger factor.
-            predicted = Band.over(min, predicted, Band.of(was, to / level))
+            predicted = Band.combine(min, predicted, Band.from_rate(was, to / level))
     else:
         to = None
         for each in new.ceilings:
@@ -223,11 +223,11 @@ def _lift(old: CopyDiagnosis, new: CopyDiagnosis, was: Spread, now: Spread) -> L
             if still and each.key == cap.key and each.standing in ("measured", "inferred"):
                 # It is as low as before: another, lower limit caps the copy now.
                 return None
-    judged = None if predicted is None else _judged(predicted, now)
+    judged = None if predicted is None else _judge_prediction(predicted, now)
     return Lift(*cap.key, level, to, predicted, judged)
 
 
-def _judged(predicted: Band, now: Spread) -> Judged:
+def _judge_prediction(predicted: Band, now: Spread) -> Judged:
     off = now.median / predicted.median - 1
     if predicted.low <= now.median <= predicted.high or abs(off) <= CLOSE_RATIO:
         return "right"
@@ -240,7 +240,7 @@ def _result(change: CopyChange) -> str:
     if was is None or now is None:
         missing = [when for when, rate in (("before", was), ("after", now)) if rate is None]
         return f"Not comparable: {change.copy} was not measured {' and '.join(missing)}"
-    foreseen = _foreseen(change.lift)
+    foreseen = _prediction_text(change.lift)
     if not change.significant:
         return f"{change.copy}: no significant change, {_rates(was, now)}{foreseen}"
     ratio = times_text(noise.factor(was.median, now.median))
@@ -255,7 +255,7 @@ def _rates(was: Spread, now: Spread) -> str:
     return f"{first.removesuffix(last[last.index(' ') :])} -> {last}"
 
 
-def _foreseen(lift: Lift | None) -> str:
+def _prediction_text(lift: Lift | None) -> str:
     """Returns words on whether the gain was predicted; empty: nothing was predicted."""
     if lift is None or lift.predicted_bytes_per_second is None or lift.judged is None:
         return ""
@@ -294,8 +294,8 @@ def _part(cap: Words) -> str:
 
 def _stages(earlier: Report, later: Report) -> Iterator[RateChange]:
     """Yields each stage of both, in the later one's order, without copies to and from folders."""
-    first = _by_key(earlier)
-    for key, new in _by_key(later).items():
+    first = _steps_by_key(earlier)
+    for key, new in _steps_by_key(later).items():
         old = first.get(key)
         if old is not None:
             yield RateChange(
@@ -309,7 +309,7 @@ def _stages(earlier: Report, later: Report) -> Iterator[RateChange]:
             )
 
 
-def _by_key(report: Report) -> dict[tuple[str, ...], MeasuredStep]:
+def _steps_by_key(report: Report) -> dict[tuple[str, ...], MeasuredStep]:
     by_key: dict[tuple[str, ...], MeasuredStep] = {}
     for index, (step, _) in enumerate(report.entries):
         result = steps.found_at(report, index)
@@ -347,13 +347,13 @@ def _facts(report: Report, sides: set[str]) -> Iterator[tuple[str, Any]]:
     for side in SIDES:
         host = getattr(report, side)
         if host is not None:
-            host_facts = _of_host(side, host)
+            host_facts = _host_facts(side, host)
             yield from host_facts if side in sides else [next(host_facts)]
     for name in _TOOL:
         yield f"tool.{name}", steps.word(report.tool, name)
 
 
-def _of_host(side: str, host: HostFacts) -> Iterator[tuple[str, Any]]:
+def _host_facts(side: str, host: HostFacts) -> Iterator[tuple[str, Any]]:
     for name in _HOST:
         yield f"{side}.{name}", getattr(host, name)
     for part, names in (("interface", _INTERFACE), ("folder", _FOLDER)):

@@ -8,8 +8,7 @@ from bottleneck.analysis.finding import Ceiling, Claim, Standing
 from bottleneck.analysis.steps import MeasuredStep
 
 SURE, GAP, LIKENESS = 0.7, 0.58, 0.55
-"""Highest confidence in a limit: as a rule; if the difference is certain but not its cause; by a
-rough figure."""
+"""Highest confidence in a limit: usually; without proof of its cause; by a rough figure."""
 
 
 @dataclass(frozen=True)

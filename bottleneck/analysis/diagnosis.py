@@ -9,7 +9,7 @@ from bottleneck.analysis import cap as caps
 from bottleneck.analysis import sentences, steps, supplied_verdicts, target_rate, unknown
 from bottleneck.analysis.cap import Cap
 from bottleneck.analysis.comparisons.axis import Limited
-from bottleneck.analysis.comparisons.registry import compared
+from bottleneck.analysis.comparisons.registry import all_comparisons
 from bottleneck.analysis.decision.capability import Fix, likely_ceiling
 from bottleneck.analysis.decision.gain import Gain, gain, rungs
 from bottleneck.analysis.decision.limit import limit_of
@@ -38,7 +38,7 @@ FAULTS = frozenset(("wrong-path", "mtu", "duplex", "loss", "sync"))
 too."""
 FAULT_CONFIDENCE = 0.7
 FAR_BELOW_RATIO = 0.15
-"""Distance of a copy below its limit, as a share, from which on it is mentioned."""
+"""Least distance of a copy below its limit, as a share, that is mentioned."""
 ENDED_EARLY = ("interrupted", "failed")
 NO_DIALECT = "unknown"
 """Dialect of copies without a session."""
@@ -48,16 +48,16 @@ HEALTHY_CONFIDENCE = 0.7
 FULL_RATIO = 0.8
 """Least share of a link's payload of each copy, if all of them use the whole link."""
 OFFERS_RATIO = 1.1
-"""Interface rate over the link's, above which the path gives less than the interface offers."""
+"""Least ratio of interface to link rate at which the path gives less than the interface offers."""
 
 
 def diagnose(report: Report) -> Diagnosis:
     """Returns the diagnosis of a report; pure, so that a saved report gives it again."""
     copies = steps.copies(report)
     diagnosed = [_diagnose(report, copy) for copy in copies]
-    diagnosed += _untried(report, copies)
-    diagnosed = supplied_verdicts.refined(report, copies, diagnosed)
-    headline, beside = _headline(report, diagnosed), tuple(compared(report, _limited))
+    diagnosed += _untried_copies(report, copies)
+    diagnosed = supplied_verdicts.refined_diagnoses(report, copies, diagnosed)
+    headline, beside = _headline(report, diagnosed), tuple(all_comparisons(report, _limit_parts))
     if is_supplied(report):
         diagnosed.sort(key=lambda each: each is not headline)
     if headline is not None:
@@ -66,7 +66,7 @@ def diagnose(report: Report) -> Diagnosis:
         summary = beside[0].sentence
     else:
         summary = "No copy was made, so no bottleneck can be named."
-    altered = tuple(dict.fromkeys(_altered(report)))
+    altered = tuple(dict.fromkeys(_altered_steps(report)))
     if altered and not summary.startswith(unknown.ALTERED):
         where = f"{unknown.ALTERED} ({', '.join(altered)})"
         summary = f"{where}: find out why before trusting this path with data. {summary}"
@@ -76,7 +76,7 @@ def diagnose(report: Report) -> Diagnosis:
     )
 
 
-def _limited(report: Report, copy: Copy) -> Limited:
+def _limit_parts(report: Report, copy: Copy) -> Limited:
     limit = limit_of(report, copy)
     return limit.cap, limit.decision.part if limit.time else None, limit.ladder
 
@@ -110,7 +110,7 @@ def _healthy(report: Report, headline: CopyDiagnosis, copies: Sequence[CopyDiagn
     return f"all four copies use the full {link_text(bits)} link{short and f', {short}'}"
 
 
-def _altered(report: Report) -> Iterator[str]:
+def _altered_steps(report: Report) -> Iterator[str]:
     for index, (step, _) in enumerate(report.entries):
         result = steps.found_at(report, index)
         if result is not None and not result.intact:
@@ -142,13 +142,13 @@ def _place(copy: CopyDiagnosis) -> tuple[bool, bool, str]:
     return copy.verdict.component == "unknown", copy.copy.endswith(".cached"), copy.copy
 
 
-def _untried(report: Report, copies: tuple[Copy, ...]) -> Iterator[CopyDiagnosis]:
+def _untried_copies(report: Report, copies: tuple[Copy, ...]) -> Iterator[CopyDiagnosis]:
     tried = {copy.name for copy in copies}
     if report.status == "complete" or not tried and report.status not in ENDED_EARLY:
         return
     if steps.target_of(report).copy_alone and tried:
         return
-    verdict = unknown.missing(report.status)
+    verdict = unknown.missing_verdict(report.status)
     dialect = copies[0].dialect if tried else steps.target_of(report).dialect or NO_DIALECT
     if report.notes and not tried:
         # The last note says why.
@@ -161,12 +161,12 @@ def _untried(report: Report, copies: tuple[Copy, ...]) -> Iterator[CopyDiagnosis
 def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
     step = copy.step
     if step is None:
-        return mtu.stopped(report, copy) or _not_made(report, copy)
+        return mtu.diagnose_stopped_copy(report, copy) or _not_made(report, copy)
     rate = step.rate.median
     limit = limit_of(report, copy)
     decision, cap, ladder, went = limit.decision, limit.cap, limit.ladder, limit.time
     suspects = decision.suspects_named()
-    void = unknown.altered(copy, step) or unknown.impossible(report, copy, step)
+    void = unknown.altered_verdict(copy, step) or unknown.impossible(report, copy, step)
     unstable = unknown.unstable(copy, step)
     cap = None if void is not None else cap
     then, facts = Gain(), decision.copy
@@ -180,7 +180,7 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
             _detail(cap),
             next((each for each in suspects if each.part != cap.claim.ceiling.part), None),
         )
-        advice = _advice(report, cap, then, _with_rival(facts, limit.fixes, then), rate)
+        advice = _advice(report, cap, then, _gain_with_rival(facts, limit.fixes, then), rate)
     else:
         verdict, advice = unknown.copy_alone(copy, step), tuple[str, ...]()
         if not steps.target_of(report).copy_alone:
@@ -220,12 +220,12 @@ def _not_made(report: Report, copy: Copy) -> CopyDiagnosis:
     return CopyDiagnosis(copy.name, copy.initiator, copy.dialect, None, verdict, evidence=reasons)
 
 
-def _with_rival(copy: CopyFacts, fixes: tuple[Fix, ...], then: Gain) -> Gain:
+def _gain_with_rival(copy: CopyFacts, fixes: tuple[Fix, ...], then: Gain) -> Gain:
     both = gain(copy, fixes)
     if both.predicted is None or then.predicted is None:
         return both
     # Lifting more slows nothing down.
-    return replace(both, predicted=Band.over(max, both.predicted, then.predicted))
+    return replace(both, predicted=Band.combine(max, both.predicted, then.predicted))
 
 
 def _advice(report: Report, cap: Cap, then: Gain, both: Gain, rate: float) -> tuple[str, ...]:
@@ -238,7 +238,7 @@ def _advice(report: Report, cap: Cap, then: Gain, both: Gain, rate: float) -> tu
     inferred = cap.claim.ceiling.standing == "inferred" and not cap.claim.detail
     if report.server is None and inferred and not is_supplied(report):
         # A limit inferred at one end is no reason to buy anything yet.
-        again = f"Confirm with {steps.with_agent(report)}"
+        again = f"Confirm with {steps.agent_option(report)}"
         todo = f"{again} first. Then {lines[0][0].lower()}{lines[0][1:]}"
         set_there = cap.claim.remedy or cap.claim.ceiling.cause == "quota"
         lines = (todo if set_there else f"{again} before you change hardware.", *lines[1:])
@@ -253,7 +253,7 @@ def _advice(report: Report, cap: Cap, then: Gain, both: Gain, rate: float) -> tu
 def _how(report: Report, part: Part) -> str:
     """Returns how to have a missing stage measured; empty: no option does that."""
     if report.server is None and part[1] != "client" and not is_supplied(report):
-        return f"use {steps.with_agent(report)}"
+        return f"use {steps.agent_option(report)}"
     skipped = (each.reason for _, each in report.entries if isinstance(each, Skipped))
     return "use a larger --budget" if any("larger --budget" in each for each in skipped) else ""
 
@@ -279,9 +279,9 @@ def _detail(cap: Cap) -> str:
 def _what_to_try(
     report: Report, copy: Copy, step: MeasuredStep, decision: Decision
 ) -> tuple[str, ...]:
-    if copy.running:
+    if copy.is_running:
         return (running.what_to_try(report, copy, step), *shapers(report))
-    if copy.native and unknown.impossible(report, copy, step) is not None:
+    if copy.is_native and unknown.impossible(report, copy, step) is not None:
         return (unknown.WITHOUT_CACHE,)
     same = (each for each in steps.copies(report) if each.dialect == copy.dialect)
     waiting = unknown.left_out(same)
@@ -332,7 +332,7 @@ def _evidence(copy: Copy, step: MeasuredStep, ladder: Ladder, cap: Cap | None) -
     if unknown_parts:
         names = " and ".join(sentences.part_name(part) for part in unknown_parts)
         yield f"Not measured: the limit of {names}."
-    if cap is None and copy.native:
+    if cap is None and copy.is_native:
         yield from mount.option_lines(step, copy.verb)
     yield from filter(None, [unknown.through_fuse(step), unknown.flushed_late(copy, step)])
     if step.details.flushed is False:

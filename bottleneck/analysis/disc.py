@@ -21,7 +21,7 @@ WEAK_RATIO = 0.1
 """Least distance of a weak zone below the curve; 4 sigma of the others if that is more."""
 WEAK_SIGMAS = 4.0
 ROUGH_RATIO = 0.1
-"""Typical distance from the curve, from which on it describes nothing."""
+"""Least typical distance from a curve that describes nothing."""
 FLAT_RATIO = 0.9
 """Inner over outer rate, which no spinning disc reaches."""
 USUAL_DOUBT_RATIO = 0.02
@@ -108,7 +108,7 @@ class Curve:
         return not self.flat and self.slope < 0
 
 
-def fitted(zones: Sequence[Zone]) -> Curve | None:
+def fit_curve(zones: Sequence[Zone]) -> Curve | None:
     """Fits a curve to zones; None: too few, or they lie on none.
 
     Weighted least squares, each zone by its spread. Zones far off the curve through the medians are

@@ -108,7 +108,7 @@ class Zones:
         """Disc model through them; None: too few, too near each other, or they fit none."""
         if not self.zones or self.reach_ratio < LEAST_REACH_RATIO:
             return None
-        line = disc.fitted(self.zones)
+        line = disc.fit_curve(self.zones)
         if line is None or self.reach_ratio >= WIDE_RATIO:
             return line
         line = replace(line, partial=True)
@@ -164,7 +164,7 @@ def disk_steps(report: Report, side: str, verb: str, name: str) -> tuple[Measure
     """Returns the measured disk steps of a side, a verb and a pattern."""
     return tuple(
         each
-        for each in steps.measured(report, "disk")
+        for each in steps.measured_steps(report, "disk")
         if pattern(each) == name and each.setting.side == side and each.setting.verb == verb
     )
 

@@ -9,16 +9,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.cap import bounded, scattered
+from bottleneck.analysis.cap import bounded_confidence, is_scattered
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.analysis.sentences import part_name
 from bottleneck.report.report import Report
 from probes.core.records import SIDES, Measured
 
 CLEAR_CONFIDENCE, CLEAR_BY_LIMITS = 0.8, 0.6
-"""Confidence from which on a verdict is clear; and that of a copy whose time was not observed."""
+"""Least confidence of a clear verdict; and where the copy's time was not observed."""
 KNOWN = 0.5
-"""Sum of the likelihoods of named suspects, below which the limit is something else."""
+"""Least probability of all named suspects; below it, the limit is something else."""
 Words = tuple[str, str | None]
 """A component and a cause; None: any cause."""
 
@@ -55,8 +55,8 @@ def doubts(report: Report, diagnosis: Diagnosis, dialects: Collection[str]) -> t
 
     A copy that could not be made is left out: no stage would change that.
     """
-    unsteady = (each for each in steps.copies(report) if each.step and scattered(each.step.rate))
-    apart, settled = {(e.name, e.dialect, e.initiator) for e in unsteady}, _settled(report)
+    unsteady = (each for each in steps.copies(report) if each.step and is_scattered(each.step.rate))
+    apart, settled = {(e.name, e.dialect, e.initiator) for e in unsteady}, _make_is_settled(report)
     return tuple(
         Doubt(
             each.copy,
@@ -71,7 +71,7 @@ def doubts(report: Report, diagnosis: Diagnosis, dialects: Collection[str]) -> t
     )
 
 
-def _settled(report: Report) -> Callable[[CopyDiagnosis], bool]:
+def _make_is_settled(report: Report) -> Callable[[CopyDiagnosis], bool]:
     """Makes the predicate whether no further stage would change a copy's verdict.
 
     An unproven cold source, or cores taken by a hypervisor, lower the confidence, but no stage
@@ -87,8 +87,8 @@ def _settled(report: Report) -> Callable[[CopyDiagnosis], bool]:
         if measured is not None and measured.step is not None:
             if measured.step.details.cache.cold_source:
                 return True
-            is_timed = copy.time and copy.suspects and not scattered(measured.step.rate)
-            if is_timed and sure >= bounded(measured, measured.step, 1.0):
+            is_timed = copy.time and copy.suspects and not is_scattered(measured.step.rate)
+            if is_timed and sure >= bounded_confidence(measured, measured.step, 1.0):
                 sure = max(sure, copy.suspects[0].confidence)
         return copy.verdict.component != "unknown" and is_clear(copy, sure)
 
@@ -114,7 +114,7 @@ def disks_to_measure(
     disks of the headline's copy, to predict its gain. None: a copy is in doubt, or its time is
     unknown, so that each limit may decide; or a CPU limits one, which may be this tool's own work.
     """
-    uses, settled = set[DiskUse](), _settled(report)
+    uses, settled = set[DiskUse](), _make_is_settled(report)
     candidates = [e for e in diagnosis.copies if e.initiator == "client" and e.dialect in dialects]
     measured = [each for each in candidates if each.bytes_per_second]
     for each in measured:
@@ -130,7 +130,7 @@ def disks_to_measure(
     return frozenset(uses) if measured else None
 
 
-def refining(
+def refining_stage(
     report: Report, diagnosis: Diagnosis, dialects: Collection[str], refines: Speaking
 ) -> Look | None:
     """Returns the first remaining stage that may find the cause behind a verdict; None: none.

@@ -70,7 +70,6 @@ class Words:
 
     @property
     def is_link(self) -> bool:
-        """Whether it is the link's rate."""
         return (self.component, self.cause) == ("network", "link-rate")
 
 
@@ -246,8 +245,6 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Diagnosis of a report."""
-
     headline: str | None
     """Name of the copy in the summary: the first of `copies` by that name."""
     copies: tuple[CopyDiagnosis, ...]
@@ -262,5 +259,4 @@ class Diagnosis:
 
     @property
     def main_copy(self) -> CopyDiagnosis | None:
-        """The headline's copy."""
         return next((copy for copy in self.copies if copy.copy == self.headline), None)

@@ -19,7 +19,7 @@ from probes.core.records import SIDES, HostFacts, InterfaceFacts
 TOLERANCE_RATIO = 0.01
 """Excess of a rate over the bound that is possible: clocks, and UDP's shorter headers."""
 INSTRUMENT_RATIO = 1.5
-"""This tool's own limit over its TCP rate, below which TCP by itself does not limit a copy."""
+"""Least ratio of this tool's own limit to its TCP rate at which TCP may limit a copy."""
 CONTAINERS = frozenset(
     ("docker", "podman", "kubepods", "containerd", "lxc", "systemd-nspawn", "machine.slice")
 )
@@ -70,7 +70,7 @@ def interfaces(report: Report) -> Iterator[tuple[str, InterfaceFacts]]:
             yield side, host.interface
 
 
-def shaped(report: Report, sender: str) -> Bound | None:
+def shaped_rate(report: Report, sender: str) -> Bound | None:
     """Returns the payload rate of the sender's own shaper; None: it has none."""
     share = model.counted_efficiency(steps.mtu_bytes(report) or model.ETHERNET_MTU_BYTES)
     bounds = (
@@ -99,7 +99,7 @@ def physical_rate(report: Report) -> Bound | None:
 
 def sent_rate(report: Report, sender: str) -> Bound | None:
     """Returns the highest rate of a sender: by both hosts' hardware, or by its shaper."""
-    return _lowest((shaped(report, sender), physical_rate(report)))
+    return _lowest((shaped_rate(report, sender), physical_rate(report)))
 
 
 def _lowest(bounds: Iterable[Bound | None]) -> Bound | None:
@@ -135,12 +135,14 @@ def _faster_than_tcp(report: Report, step: MeasuredStep) -> str | None:
     Nothing if this tool limits TCP itself, or if one of its copies was faster than TCP, too.
     """
     mount, verb = step.details.mount, steps.verb_and_cache(step.setting.copy)[0]
-    best = steps.fastest(believed(report, steps.sender(verb, step.plan.initiator)))
-    loopbacks = [each.rate.median for each in steps.measured(report, "loopback")]
+    best = steps.fastest(believed_steps(report, steps.sender(verb, step.plan.initiator)))
+    loopbacks = [each.rate.median for each in steps.measured_steps(report, "loopback")]
     one_path = mount.filesystem.startswith(("cifs", "smb", "fuse."))
     if best is None or not loopbacks or not one_path or "multichannel" in mount.options.split(","):
         return None
-    copies = (each for each in steps.measured(report, "smb-copy") if verb in each.setting.copy)
+    copies = (
+        each for each in steps.measured_steps(report, "smb-copy") if verb in each.setting.copy
+    )
     ours = steps.fastest(each for each in copies if each.plan.initiator == step.plan.initiator)
     fastest = max((each.rate for each in (best, ours) if each is not None), key=lambda e: e.median)
     is_own_limit = min(loopbacks) < INSTRUMENT_RATIO * best.rate.median
@@ -155,18 +157,18 @@ def _faster_than_tcp(report: Report, step: MeasuredStep) -> str | None:
     )
 
 
-def believed(report: Report, sender: str) -> list[MeasuredStep]:
+def believed_steps(report: Report, sender: str) -> list[MeasuredStep]:
     """Returns the tcp steps in which a side sends, without those whose rate is impossible."""
     return [
         each
-        for each in steps.measured(report, "tcp")
+        for each in steps.measured_steps(report, "tcp")
         if each.sender == sender and impossible(report, each) is None
     ]
 
 
-def doubted(report: Report, sender: str) -> Iterator[str]:
+def reasons_for_doubt(report: Report, sender: str) -> Iterator[str]:
     """Yields why the other tcp steps of that side are not credible."""
-    for each in steps.measured(report, "tcp"):
+    for each in steps.measured_steps(report, "tcp"):
         why = impossible(report, each) if each.sender == sender else None
         if why is not None:
             yield why

@@ -21,9 +21,9 @@ TUNNELS = frozenset(
 SAME_RATIO = 0.1
 """Greatest relative distance of a rate from a link's setting that explains it."""
 ALIKE_RATIO = 1.1
-"""Rate of the other direction over a shaper's, up to which it is as slow."""
+"""Most ratio of the other direction's rate to a shaper's at which it is as slow."""
 SLOW_HOP_RATIO = 2.0
-"""Payload of both hosts' cards over the path's rate, from which on a hop between them is slow."""
+"""Least ratio of both cards' payload to the path's rate at which a hop between them is slow."""
 FULL_RATIOS = 0.88, 1.06
 """Rate over a full link of a standard rate, over its payload at the usual MTU."""
 ONE_PORT_A_CONNECTION = ("802.3ad", "balance-xor", "balance-tlb", "balance-alb", "active-backup")
@@ -87,21 +87,23 @@ def behind(evidence: Evidence, bytes_per_second: float, match: LinkMatch | None)
         for side, link in hardware_limits.interfaces(evidence.report)
         for each in hardware_limits.tree(link)
     ]
-    back = next((each for each in links if each[0] != evidence.sender and _shaping(each[1])), None)
+    back = next(
+        (each for each in links if each[0] != evidence.sender and _shaper_bits(each[1])), None
+    )
     copies = (each for each in steps.copies(evidence.report) if each.sender != evidence.sender)
     others = (each.step.rate.median for each in copies if each.step is not None)
-    other = max(others, default=0.0) if evidence.lone else None
+    other = max(others, default=0.0) if evidence.sees_client_only else None
     shaped = (
-        _shaped(*each, back, other)
+        _explain_shaper(*each, back, other)
         for each in links
-        if each[0] == evidence.sender and of(_shaping(each[1]))
+        if each[0] == evidence.sender and of(_shaper_bits(each[1]))
     )
-    slowed = (_slowed(*each) for each in links if of(each[1].rate_bits_per_second))
+    slowed = (_explain_slow_card(*each) for each in links if of(each[1].rate_bits_per_second))
     radios = (_radio(*each) for each in links if match is None and each[1].kind == "wifi")
     setting = next((each for each in (*shaped, *slowed, *radios) if each is not None), None)
     hint = ""
-    if back is not None and of(_shaping(back[1])):
-        same = f"{back[1].name} on the {back[0]} is shaped to {link_text(_shaping(back[1]))}"
+    if back is not None and of(_shaper_bits(back[1])):
+        same = f"{back[1].name} on the {back[0]} is shaped to {link_text(_shaper_bits(back[1]))}"
         hint = f"{same} for what it sends: the {evidence.sender} may have the same shaper. "
     return setting or _hop(evidence.report, bytes_per_second, hint)
 
@@ -136,7 +138,7 @@ def shapers(report: Report) -> Iterator[str]:
         for each in hardware_limits.tree(link):
             if each.qdisc_rate_bytes_per_second:
                 yield (
-                    f"{each.name} on the {side} is shaped to {link_text(_shaping(each))} "
+                    f"{each.name} on the {side} is shaped to {link_text(_shaper_bits(each))} "
                     f"({each.qdisc}): check whether that is meant, and the other end too."
                 )
 
@@ -145,11 +147,11 @@ ALSO_BACK = "The other direction is limited as well"
 """Words in advice that concerns the copies of both directions."""
 
 
-def _shaping(link: InterfaceFacts) -> float:
+def _shaper_bits(link: InterfaceFacts) -> float:
     return 8.0 * (link.qdisc_rate_bytes_per_second or 0)
 
 
-def _shaped(
+def _explain_shaper(
     side: str, link: InterfaceFacts, back: tuple[str, InterfaceFacts] | None, other: float | None
 ) -> Behind:
     """Returns the explanation by a shaper of the sender's.
@@ -157,12 +159,12 @@ def _shaped(
     back: the other host's shaper. other: if that host was not observed, the rate from it, bytes per
     second; 0: not measured.
     """
-    rate, note = link_text(_shaping(link)), ""
+    rate, note = link_text(_shaper_bits(link)), ""
     if back is not None:
-        back_rate = link_text(_shaping(back[1]))
+        back_rate = link_text(_shaper_bits(back[1]))
         note = f". {ALSO_BACK}: {back[1].name} on the {back[0]}, to {back_rate}"
     elif other is not None:
-        slow = 8 * other <= ALIKE_RATIO * _shaping(link)
+        slow = 8 * other <= ALIKE_RATIO * _shaper_bits(link)
         note = ": if pulls are as slow, the server has another"
         if other:
             note = ". Pulls are as slow: the server probably has another" if slow else ", not pulls"
@@ -175,7 +177,7 @@ def _shaped(
     )
 
 
-def _slowed(side: str, link: InterfaceFacts) -> Behind | None:
+def _explain_slow_card(side: str, link: InterfaceFacts) -> Behind | None:
     """Returns the explanation by a card below its best rate; None: it is not, or unknown why."""
     rate, able, partner = (
         link.rate_bits_per_second or 0,
@@ -213,7 +215,7 @@ def remarks(evidence: Evidence, best: MeasuredStep, match: LinkMatch | None) -> 
     yield from _claims(evidence, best, match)
     for side, link in hardware_limits.interfaces(evidence.report):
         for each in hardware_limits.tree(link):
-            yield from _of_link(side, each, sends=side == evidence.sender)
+            yield from _link_remarks(side, each, sends=side == evidence.sender)
 
 
 def interface_events(step: MeasuredStep) -> Iterator[str]:
@@ -278,13 +280,13 @@ def _claims(evidence: Evidence, best: MeasuredStep, match: LinkMatch | None) -> 
 
 
 def _same_back(evidence: Evidence, match: LinkMatch) -> bool:
-    back = hardware_limits.believed(evidence.report, evidence.receiver)
+    back = hardware_limits.believed_steps(evidence.report, evidence.receiver)
     rate = max((each.rate.median for each in back), default=0.0)
     back_match = model.looks_like(rate, match.mtu_bytes)
     return back_match is not None and back_match.bits_per_second == match.bits_per_second
 
 
-def _of_link(side: str, link: InterfaceFacts, sends: bool) -> Iterator[str]:
+def _link_remarks(side: str, link: InterfaceFacts, sends: bool) -> Iterator[str]:
     whose = f"{link.name} on the {side}"
     rate, able, partner = (
         link.rate_bits_per_second,

@@ -19,9 +19,9 @@ from bottleneck.text.units import count_text, link_text, range_text, rate_text
 NAMELESS = "the card"
 """Name of a network interface that a person supplied."""
 UNEQUAL_RATIO = 2.0
-"""One end's link over the other's, from which on the slower one lies at its end."""
+"""Least ratio of the ends' links at which the slower link lies at its end."""
 FILLED_LOW_RATIO, FILLED_HIGH_RATIO = 0.88, 1.03
-"""Rate of many streams over the payload of a link that they fill."""
+"""Least and most ratio of many streams' rate to the payload of a link that they fill."""
 SAME_RATIO = 1.15
 """Greatest ratio of several clients' rates that the same hop limits."""
 
@@ -38,7 +38,7 @@ def refine(evidence: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
         end = None
         level = ceiling.bytes_per_second
         if is_supplied(evidence.report) and ceiling.is_link:
-            end = _of_every_client(evidence) or _of_slower(evidence.report, level)
+            end = _end_of_every_client(evidence) or _slower_end(evidence.report, level)
         if end is None:
             yield each
         else:
@@ -91,9 +91,9 @@ class End:
     """Reason as a sentence with its figures."""
 
 
-def _of_every_client(evidence: Evidence) -> End | None:
+def _end_of_every_client(evidence: Evidence) -> End | None:
     """Returns the server's end, if each named client gets the same link's payload."""
-    tests = sorted(evidence.believed, key=lambda each: each.rate.median)
+    tests = sorted(evidence.believed_steps, key=lambda each: each.rate.median)
     by_client = {each.details.client: each.rate.median for each in tests if each.details.client}
     rates = list(by_client.values())
     if len(rates) < 2 or factor(min(rates), max(rates)) > SAME_RATIO:
@@ -112,7 +112,7 @@ def _of_every_client(evidence: Evidence) -> End | None:
     )
 
 
-def _of_slower(report: Report, bytes_per_second: float) -> End | None:
+def _slower_end(report: Report, bytes_per_second: float) -> End | None:
     slow = slower_link(report)
     if slow is None or slow.side == "path":
         return None

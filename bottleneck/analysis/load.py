@@ -8,20 +8,20 @@ from probes.core.records import Usage
 
 SATURATED_RATIO = 0.9
 NEARLY_FULL_RATIO = 0.8
-"""Busy share of a core from which on it may be the limit, whoever uses it: no process accounts for
-a kernel thread's time."""
+"""Least busy share of a core that may be the limit, by whomever: no process has kernel threads'
+time."""
 THROTTLED_RATIO = 0.5
 STARVED_RATIO = 0.5
 """Share of the time ready to run without a core, beside idle cores, that shows a hidden quota."""
 CROWDED_RATIO = 0.3
 """Least share of the cores of other processes that are to blame."""
 WAITING_RATIO = 0.2
-"""Share of the time ready to run without a core, from which on other processes matter."""
+"""Least share of the time ready to run without a core at which other processes matter."""
 FULL_RATIO, HELD_UP_RATIO = 0.95, 0.1
-"""Use of all cores, and time ready to run without one, from which on a test may be slowed down."""
+"""Test that may be slowed down: least use of all cores, least time ready to run without one."""
 MOSTLY_OWN_RATIO, LEAST_OWN_RATIO = 2.0, 0.25
-"""Copy's share of full cores over the others', and of all cores, from which on the copy fills them:
-no process accounts for kernel threads."""
+"""Copy that fills the cores: least ratio to others' use, and least share of all cores: no process
+accounts for kernel threads."""
 SHORTEST_SECONDS = 1e-6
 LEAST_QUOTA_CORES = 1e-6
 OWN_RATIO = 0.5
@@ -53,14 +53,14 @@ class Load:
     """File that sets the quota; empty: not known."""
 
     @property
-    def throttled(self) -> bool:
+    def is_throttled(self) -> bool:
         """Whether its quota stopped it most of the time, as counted or deduced."""
         if self.throttled_ratio is not None:
             return self.throttled_ratio > THROTTLED_RATIO
-        return self.starved
+        return self.is_starved
 
     @property
-    def starved(self) -> bool:
+    def is_starved(self) -> bool:
         """Whether it waited for a core although cores were idle and not used by others."""
         return (
             self.throttled_ratio is None
@@ -71,16 +71,16 @@ class Load:
         )
 
     @property
-    def crowded(self) -> bool:
+    def is_crowded(self) -> bool:
         """Whether the copy had to wait for cores that other processes filled."""
         waited = self.waiting_ratio is None or self.waiting_ratio > WAITING_RATIO
         full = self.all_cores_ratio > SATURATED_RATIO
         return full and self.others_ratio > CROWDED_RATIO and waited
 
     @property
-    def taken(self) -> bool:
+    def is_deprived(self) -> bool:
         """Whether a quota or other processes kept the copy from the cores."""
-        return self.throttled or self.crowded
+        return self.is_throttled or self.is_crowded
 
     @property
     def full(self) -> bool:
@@ -93,9 +93,9 @@ class Load:
         return waited or self.copy_ratio >= OWN_RATIO or is_filled
 
     @property
-    def bound(self) -> bool:
+    def may_limit(self) -> bool:
         """Whether this host's CPU, and no other component, may have set the rate."""
-        return self.throttled or self.one_core_ratio > SATURATED_RATIO or self.full
+        return self.is_throttled or self.one_core_ratio > SATURATED_RATIO or self.full
 
     @property
     def held_up(self) -> bool:
@@ -111,9 +111,9 @@ class Load:
 
 def hindrance(cpu: Load | None, side: str) -> str | None:
     """Returns in words why a host's CPU may have set a stage's rate; None: it did not."""
-    if cpu is None or not cpu.bound:
+    if cpu is None or not cpu.may_limit:
         return None
-    if cpu.throttled:
+    if cpu.is_throttled:
         return f"the {side}'s CPU quota was used up"
     return f"the {side}'s CPU was fully used"
 

@@ -86,7 +86,7 @@ def faster_link(bytes_per_second: float) -> int:
     return next((bits for bits in LINK_BITS_PER_SECOND if bits >= needed), LINK_BITS_PER_SECOND[-1])
 
 
-def overlapped(rates: Sequence[float]) -> float:
+def overlapped_rate(rates: Sequence[float]) -> float:
     """Returns the rate of stages that all work at once: that of the slowest."""
     return min(rates)
 
@@ -105,17 +105,17 @@ class Band:
     high: float
 
     @classmethod
-    def of(cls, rate: Any, times: float = 1.0) -> Band:
+    def from_rate(cls, rate: Any, times: float = 1.0) -> Band:
         """Makes a band of an object with a low, a median and a high rate, times a factor."""
         return cls(times * rate.low, times * rate.median, times * rate.high)
 
     @classmethod
-    def over(cls, choose: Callable[[Iterable[float]], float], *bands: Band) -> Band:
+    def combine(cls, choose: Callable[[Iterable[float]], float], *bands: Band) -> Band:
         """Combines several bands end by end with min or max."""
         levels = ((each.low, each.median, each.high) for each in bands)
         return cls(*map(choose, zip(*levels, strict=True)))
 
-    def widened(self, ratio: float = SPREAD_FLOOR_RATIO) -> Band:
+    def widened_band(self, ratio: float = SPREAD_FLOOR_RATIO) -> Band:
         """Returns the band, at least as wide as the least error of a rate."""
         low, high = self.median * (1 - ratio), self.median * (1 + ratio)
         return Band(min(self.low, low), self.median, max(self.high, high))

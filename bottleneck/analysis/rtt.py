@@ -22,34 +22,34 @@ class Rtt:
     seconds: float
     low_seconds: float
     """The shortest that was observed."""
-    echoed: bool
-    """Whether it is of SMB ECHOs; else it is the time of one TCP connect, a rough figure."""
-    steps: tuple[int, ...]
+    is_echo: bool
+    """Whether it is the time of SMB ECHOs; else of one TCP connect, a rough figure."""
+    step_indices: tuple[int, ...]
 
 
 def rtt(report: Report, step: MeasuredStep | None = None) -> Rtt | None:
-    """Returns the RTT of a copy's own session, else of another one, else of the first connect.
+    """Returns the RTT of a copy's session, else of another session, else of the first connect.
 
     None: none is known. An ECHO includes the server's own work: about 0.1 ms on a LAN.
     """
     if step is not None:
-        own_rtt = _echoed(step)
+        own_rtt = _echo_rtt(step)
         if own_rtt is not None:
             return own_rtt
-    echoed = [each for each in map(_echoed, _sessions(report)) if each is not None]
-    if echoed:
+    echo_rtts = [each for each in map(_echo_rtt, _echo_steps(report)) if each is not None]
+    if echo_rtts:
         # Other traffic only lengthens round trips.
-        return min(echoed, key=lambda each: each.seconds)
+        return min(echo_rtts, key=lambda each: each.seconds)
     connect = _plausible(steps.target_of(report).connect_seconds)
     return None if connect is None else Rtt(connect, connect, False, ())
 
 
-def _sessions(report: Report) -> Iterator[MeasuredStep]:
+def _echo_steps(report: Report) -> Iterator[MeasuredStep]:
     for stage in ECHO_STAGES:
-        yield from steps.measured(report, stage)
+        yield from steps.measured_steps(report, stage)
 
 
-def _echoed(step: MeasuredStep) -> Rtt | None:
+def _echo_rtt(step: MeasuredStep) -> Rtt | None:
     seconds = _plausible(step.details.rtt_seconds)
     if seconds is None:
         return None

@@ -14,9 +14,9 @@ from bottleneck.analysis.steps import SMBCLIENT, Copy
 from bottleneck.text.units import link_text, range_text, rate_text, times_text
 
 LEAST_GAIN_RATIO = 1.15
-"""Predicted rate over today's, from which on a change is worth its price."""
+"""Least ratio of predicted rate to today's at which a change is worth its price."""
 WIDE_RATIO = 1.5
-"""Highest expected rate over the lowest, from which on the gain is a range, too."""
+"""Least ratio of highest to lowest expected rate at which the gain is a range, too."""
 _FREED = {
     "network": "the same link without other traffic",
     "disk": "the same disk without other I/O",
@@ -27,7 +27,7 @@ _DOES = {"read": "reads", "write": "writes"}
 
 def runs(copy: Copy, rate: float, how: str = "runs at") -> str:
     """Returns the first half of a verdict: the copy and its rate."""
-    if copy.running:
+    if copy.is_running:
         what = "copy between folders of one host" if copy.on_one_host else copy.verb
         return f"The observed {what} runs at {rate_text(rate)}"
     doing = "Pulling" if copy.verb == "pull" else "Pushing"
@@ -35,12 +35,12 @@ def runs(copy: Copy, rate: float, how: str = "runs at") -> str:
     if by and copy.engine == SMBCLIENT:
         by = ", started by the server with smbclient,"
     over = " over SMB1" if copy.dialect == "smb1" else ""
-    over = " with the operating system's copy" if copy.native else over
+    over = " with the operating system's copy" if copy.is_native else over
     where = "in" if copy.cache == "cached" else "not in"
     cache = Cache() if copy.step is None else copy.step.details.cache
     if cache.cold_source:
         where = "probably not in"
-    elif copy.of_file and cache.proven is False and cache.cached_ratio_before is None:
+    elif copy.is_of_file and cache.proven is False and cache.cached_ratio_before is None:
         where = "perhaps in"
     file = f"a file that is {where} the {copy.sender}'s cache"
     return f"{doing} {file}{over}{by} {how} {rate_text(rate)}"

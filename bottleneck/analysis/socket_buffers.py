@@ -14,7 +14,7 @@ from bottleneck.text.units import size_text
 from probes.core.records import HostFacts
 
 PINNED_RATIO = 0.5
-"""Buffer over the kernel's maximum, below which its program fixed it."""
+"""Least ratio to the kernel's maximum of a buffer that its program did not fix."""
 ROOM_RATIO = 2.0
 """Buffer over payload in flight: it includes the kernel's own overhead (tcp_adv_win_scale)."""
 
@@ -49,7 +49,7 @@ class BufferSetting:
     """Place of the setting, as the part of a line; empty: not known."""
 
 
-def limiting(evidence: Evidence, cause: str, side: str) -> BufferSetting | None:
+def limiting_setting(evidence: Evidence, cause: str, side: str) -> BufferSetting | None:
     """Returns the setting behind a buffer, with its needed value; None: the cause is no buffer.
 
     Without a value if the path needs no more than the present buffer.

@@ -26,7 +26,7 @@ Key = tuple[str, str, str, str]
 OURS = ("impacket",)
 """File servers that this tool itself starts in its own process."""
 KEPT_RATIO = 0.9
-"""Share of a source in the page cache, from which on it counts as cached."""
+"""Least share of a source in the page cache that counts as cached."""
 T = TypeVar("T")
 
 
@@ -45,7 +45,6 @@ class MeasuredStep:
 
     @cached_property
     def disk(self) -> DiskDetails:
-        """Details of a disk step."""
         return lenient.record(DiskDetails, self.outcome.details)
 
     @cached_property
@@ -120,26 +119,26 @@ class Copy:
         return other(self.sender)
 
     @property
-    def of_file(self) -> bool:
+    def is_of_file(self) -> bool:
         """Whether its source is the user's file, and not one of this run."""
         return self.name.startswith(OF_FILE)
 
     @property
-    def native(self) -> bool:
+    def is_native(self) -> bool:
         """Whether the operating system made it."""
         return self.dialect == NATIVE
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """Whether it was not made for this report, but watched while it ran."""
         return self.engine == RUNNING
 
     @property
     def on_one_host(self) -> bool:
         """Whether it was watched between two folders of one host."""
-        return self.running and self.step is not None and self.step.setting.over == "disk"
+        return self.is_running and self.step is not None and self.step.setting.over == "disk"
 
-    def by_this_tool(self, side: str) -> bool:
+    def is_by_this_tool(self, side: str) -> bool:
         """Whether a side's end of the copy is this tool's own process."""
         if side == self.initiator:
             return self.engine == OWN
@@ -151,7 +150,7 @@ def target_of(report: Report) -> Target:
     return lenient.record(Target, report.target)
 
 
-def with_agent(report: Report, side: str = "server") -> str:
+def agent_option(report: Report, side: str = "server") -> str:
     """Returns the option to measure the other host, too, for a shell: `--agent ssh://nas`."""
     match = re.match(r"//(\[[^]]+\]|[^/:]+)", report.target.get("share") or "")
     peer = str((report.target.get("watched") or {}).get("peer_address") or side.upper())
@@ -173,16 +172,16 @@ def sender(verb: str, initiator: str) -> str:
     return initiator if verb == "push" else other(initiator)
 
 
-def measured(report: Report, stage: str) -> Iterator[MeasuredStep]:
+def measured_steps(report: Report, stage: str) -> Iterator[MeasuredStep]:
     """Yields the measured steps of a stage that concern the copies' path, in order."""
     for step in _measured_steps(report):
         # A peer of --tcp-peer may run on another host than TARGET.
-        is_of_stage = step is not None and step.plan.stage == stage and undisturbed(step.plan)
+        is_of_stage = step is not None and step.plan.stage == stage and is_undisturbed(step.plan)
         if step is not None and is_of_stage and step.details.peer_is_target is not False:
             yield step
 
 
-def undisturbed(step: Step) -> bool:
+def is_undisturbed(step: Step) -> bool:
     """Whether a transfer had the path for itself, without a rate limit of its own."""
     setting = step.setting
     return step.stage != "tcp" or not (setting.get("both_ways") or setting.get("bytes_per_second"))
@@ -263,7 +262,7 @@ def copies(report: Report) -> tuple[Copy, ...]:
             memory=_intact(report, memories.get(key)),
             twin=_twin(report, folders, key),
             engine=key[3],
-            beside=_beside(report, folders, key),
+            beside=_own_copy_beside(report, folders, key),
             setting=lenient.record(Setting, report.entries[index][0].setting),
         )
         for key, index in folders.items()
@@ -286,7 +285,7 @@ def _twin(report: Report, folders: Mapping[Key, int], key: Key) -> MeasuredStep 
     return step if step is not None and from_ram(step) else None
 
 
-def _beside(report: Report, folders: Mapping[Key, int], key: Key) -> MeasuredStep | None:
+def _own_copy_beside(report: Report, folders: Mapping[Key, int], key: Key) -> MeasuredStep | None:
     if key[1] != NATIVE:
         return None
     same = (key[0], key[2], OWN)
@@ -343,12 +342,12 @@ def positive(details: Any, *path: str) -> float | None:
 
 def items(details: Any, *path: str) -> tuple[dict[str, Any], ...]:
     """Returns the objects in a list at a path in details; empty: there are none."""
-    return _several(dict, details, path)
+    return _items_of_kind(dict, details, path)
 
 
 def texts(details: Any, *path: str) -> tuple[str, ...]:
     """Returns the texts in a list at a path in details; empty: there are none."""
-    return _several(str, details, path)
+    return _items_of_kind(str, details, path)
 
 
 def word(details: Any, *path: str) -> str | None:
@@ -363,7 +362,7 @@ def flag(details: Any, *path: str) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _several(kind: type[T], details: Any, path: tuple[str, ...]) -> tuple[T, ...]:
+def _items_of_kind(kind: type[T], details: Any, path: tuple[str, ...]) -> tuple[T, ...]:
     value = _value_at(details, path)
     listed = value if isinstance(value, (list, tuple)) else ()
     return tuple(each for each in listed if isinstance(each, kind))

@@ -34,7 +34,7 @@ from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text, rate_text
 
 INSIDE_RATIO = 0.8
-"""Rate of a place over the outermost, above which it is not slow."""
+"""Least ratio to the outermost rate of a place that is not slow."""
 OUTER_EDGE_RATIO, INNER_EDGE_RATIO = 0.05, 0.95
 _LARGEST_DEPTH = 65_535
 """Most requests in flight: SMB2 counts credits in 16 bits (MS-SMB2 2.2.1)."""
@@ -47,7 +47,7 @@ def rule(evidence: Evidence) -> Iterator[Claim]:
     figures = _envelope(evidence)
     results = [*loss(figures), *window(figures), *round_trips(figures)]
     # A test of TCP alone that no window limited shows the path's rate.
-    limits = [each.details.limits for each in evidence.believed]
+    limits = [each.details.limits for each in evidence.believed_steps]
     if not any(each is None or each.by is None for each in limits):
         results += link(figures)
     yield from _claims(results)
@@ -92,7 +92,7 @@ def _response(report: Report, message_bytes: float) -> tuple[float | None, Fit]:
     Measured if that size was, else by the line; None: not known. Only the first latency stage
     counts.
     """
-    step = next(steps.measured(report, "latency"), None)
+    step = next(steps.measured_steps(report, "latency"), None)
     if step is None:
         return None, Fit()
     fit, sizes = step.details.fit, step.details.table

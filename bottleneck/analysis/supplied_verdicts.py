@@ -40,12 +40,12 @@ CLEAR_TRUST, FAIR_TRUST, NEAR_TRUST = 0.7, 0.6, 0.5
 NEAR_RATIO, CLEAR_RATIO = 1.1, 1.5
 JUMBO_BYTES = 9000
 JUMBO_RATIO = 0.8
-"""Share of the slower link's rate, from which on jumbo frames are mentioned."""
+"""Least share of the slower link's rate at which jumbo frames are mentioned."""
 ROUND_LOW_RATIO, ROUND_HIGH_RATIO = 0.9, 1.03
-"""Rounded rate over a link's payload that it may stand for."""
+"""Least and most ratio of a rounded rate to the payload of the link that it may stand for."""
 
 
-def refined(
+def refined_diagnoses(
     report: Report, copies: Sequence[Copy], diagnosed: Sequence[CopyDiagnosis]
 ) -> list[CopyDiagnosis]:
     """Returns the diagnoses, refined if the report's figures were supplied."""
@@ -53,9 +53,9 @@ def refined(
         return list(diagnosed)
     return [
         *(
-            _bounded(report, copy, each)
+            _bounded_diagnosis(report, copy, each)
             if copy.step is None
-            else _rated(report, copies, copy, each)
+            else _diagnosis_of_rate(report, copies, copy, each)
             for copy, each in zip(copies, diagnosed, strict=False)
         ),
         *diagnosed[len(copies) :],
@@ -65,7 +65,7 @@ def refined(
 # -- copies without a rate ---------------------------------------------------------------------
 
 
-def _bounded(report: Report, copy: Copy, case: CopyDiagnosis) -> CopyDiagnosis:
+def _bounded_diagnosis(report: Report, copy: Copy, case: CopyDiagnosis) -> CopyDiagnosis:
     ladder = ladder_of(report, copy)
     claims = ladder.valid
     lowest = likely(claims)
@@ -128,12 +128,12 @@ def _shape(copy: Copy) -> str:
 # -- copies with a rate ------------------------------------------------------------------------
 
 
-def _rated(
+def _diagnosis_of_rate(
     report: Report, copies: Sequence[Copy], copy: Copy, case: CopyDiagnosis
 ) -> CopyDiagnosis:
     verdict = case.verdict
     if verdict.component == "unknown":
-        return _unexplained(report, copies, copy, case)
+        return _unexplained_diagnosis(report, copies, copy, case)
     notes = _jumbo(report, verdict, verdict.ceiling_bytes_per_second)
     return replace(case, advice=(*case.advice, *notes))
 
@@ -158,7 +158,7 @@ def _jumbo(report: Report, ceiling: Ceiling | Verdict, level: float | None) -> I
 # -- copies that reach nothing known -------------------------------------------------------------
 
 
-def _unexplained(
+def _unexplained_diagnosis(
     report: Report, copies: Sequence[Copy], copy: Copy, case: CopyDiagnosis
 ) -> CopyDiagnosis:
     """Returns a copy below all known limits with the limits ruled out, and the next tests."""
@@ -168,7 +168,7 @@ def _unexplained(
     sentence = case.verdict.sentence
     if reasons:
         sentence = f"{sentences.runs(copy, rate)}. {' '.join(reasons)}"
-    tests = list(_lacking(report, copy, case.suspects))
+    tests = list(_missing_tests(report, copy, case.suspects))
     return replace(
         case,
         verdict=replace(case.verdict, sentence=sentence),
@@ -178,7 +178,7 @@ def _unexplained(
 
 
 def _ruled_out(report: Report, copies: Sequence[Copy], copy: Copy, rate: float) -> Iterator[str]:
-    tests = hardware_limits.believed(report, copy.sender)
+    tests = hardware_limits.believed_steps(report, copy.sender)
     tcp_rate = max((each.rate.median for each in tests), default=0.0)
     back = _opposite(copies, copy)
     if tcp_rate >= SINGLE_RATIO * rate:
@@ -248,9 +248,9 @@ FIO = "`fio --name=test --rw={} --bs=1M --size=4G {} --unlink=1`"
 DISKSPD = "`diskspd -c4G -b1M -d20 -o8 {} -Sh test.dat`, then delete test.dat"
 
 
-def _lacking(report: Report, copy: Copy, suspects: Sequence[Suspect]) -> Iterator[str]:
+def _missing_tests(report: Report, copy: Copy, suspects: Sequence[Suspect]) -> Iterator[str]:
     parts = [each.part for each in suspects]
-    if not hardware_limits.believed(report, copy.sender):
+    if not hardware_limits.believed_steps(report, copy.sender):
         parts.insert(0, NETWORK)  # it separates the path from all others
     for part in dict.fromkeys(parts):
         component, side = part[0], str(part[1])
@@ -259,7 +259,7 @@ def _lacking(report: Report, copy: Copy, suspects: Sequence[Suspect]) -> Iterato
                 verb = "read" if side == copy.sender else "write"
                 if not any(disk_steps(report, side, verb, "told")):
                     yield f"On the {side}, in the folder of the copy: {_test(report, side, verb)}."
-            case "network" if not hardware_limits.believed(report, copy.sender):
+            case "network" if not hardware_limits.believed_steps(report, copy.sender):
                 way = " -R" if copy.sender == "server" else ""
                 server = host(report, "server")
                 name = server.name if server is not None and server.name else "SERVER"

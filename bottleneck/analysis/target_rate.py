@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from bottleneck.analysis import model, sentences
-from bottleneck.analysis.decision.capability import Fix, capability, demonstrated
+from bottleneck.analysis.decision.capability import Fix, capability, demonstrated_rate
 from bottleneck.analysis.decision.gain import READ_LATE, WRITE_LATE, share, words_of
 from bottleneck.analysis.facts.record import NETWORK, CopyFacts, Part
 from bottleneck.analysis.finding import Named, Need, Target, Words
@@ -14,7 +14,7 @@ from bottleneck.analysis.rules.registry import BY_WORDS
 from bottleneck.text.units import link_text, rate_text, times_text
 
 TOOL_SHARE = 2 / 3
-"""Share of its own ceiling up to which this tool measures the path."""
+"""Most share of its own ceiling at which this tool measures the path."""
 
 
 def target(goal: float, copy: CopyFacts, fixes: Sequence[Fix]) -> Target:
@@ -39,7 +39,7 @@ def _needs(goal: float, copy: CopyFacts, fixes: Sequence[Fix]) -> Iterator[Need]
         cap = next((each for each in fixes[:1] if each.part == part), None)
         band = capability(copy, part, fixes[:1]) if cap is None else None
         level = cap.level if cap is not None else math.inf if band is None else band.median
-        to = _needed(goal, copy, part, carries, ratio)
+        to = _needed_rate(goal, copy, part, carries, ratio)
         if cap is not None:
             # The cap limits the copy, however far the copy stays below it.
             to = max(to, goal * level / copy.rate.median)
@@ -60,7 +60,7 @@ def _transfer(goal: float, copy: CopyFacts) -> tuple[float, float]:
     return max(goal, level * ratio), ratio
 
 
-def _needed(goal: float, copy: CopyFacts, part: Part, carries: float, ratio: float) -> float:
+def _needed_rate(goal: float, copy: CopyFacts, part: Part, carries: float, ratio: float) -> float:
     if part[0] == "disk":
         late = READ_LATE if part[1] == copy.sender else WRITE_LATE
         return model.needed_behind(goal, carries, late.median)
@@ -79,7 +79,7 @@ def _unknown(goal: float, copy: CopyFacts, fixes: Sequence[Fix]) -> Iterator[str
     needed = [part for part in copy.chain if part[0] in ("disk", "network")]
     others = [part for part in needed if all(part != each.part for each in fixes)]
     unmeasured = [part for part in others if capability(copy, part, fixes[:1]) is None]
-    if parts := [part for part in unmeasured if demonstrated(copy, part) < goal]:
+    if parts := [part for part in unmeasured if demonstrated_rate(copy, part) < goal]:
         names = " and ".join(sentences.part_name(part) for part in parts)
         yield f"Not measured: whether {names} would allow {rate}."
     tools = [each.ceiling for _, each in copy.claims if each.ceiling.tool]

@@ -1,7 +1,7 @@
 """Rates of a run's transfers over the path in a direction.
 
-Impossible figures do not count: a step's by the hosts' hardware, and a short cell's by the rates of
-its stage and of TCP by itself over a longer time.
+Impossible figures do not count. A step is judged by the hosts' hardware, a short cell also by
+longer tests of the same path.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from bottleneck.text.units import rate_text
 from probes.core.records import SIDES
 
 REFUTED_RATIO = 1.1
-"""Rate of a transfer over a ceiling, above which it refutes that ceiling."""
+"""Least ratio of a transfer's rate to a ceiling that refutes the ceiling."""
 REPEATED_RATIO = 1.5
-"""Rate of a cell over that of the stage's repeated best cell, above which it was a burst."""
+"""Least rate of a burst, over that of the stage's repeated best cell."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class Transfer:
     """Subject of a sentence: "pull.cached", "smb-matrix pull"."""
 
 
-def credible(report: Report, step: MeasuredStep) -> tuple[Cell, ...]:
+def credible_cells(report: Report, step: MeasuredStep) -> tuple[Cell, ...]:
     """Returns the cells of a step whose rates are possible."""
     highest = _highest_possible(report, step)
     return tuple(each for each in step.details.cells if (each.bytes_per_second or 0.0) <= highest)
 
 
-def incredible(report: Report, step: MeasuredStep) -> Iterator[str]:
-    """Yields the remark about its other cells, if there are any."""
+def remark_on_incredible_cells(report: Report, step: MeasuredStep) -> Iterator[str]:
+    """Yields the remark about the cells of a step whose rates are impossible, if there are any."""
     highest = _highest_possible(report, step)
     rates = [each.bytes_per_second or 0.0 for each in step.details.cells]
     beyond = [rate for rate in rates if rate > highest]
@@ -59,10 +59,10 @@ def _highest_possible(report: Report, step: MeasuredStep) -> float:
     physical = hardware_limits.physical_rate(report)
     if physical is not None:
         bounds.append(physical.bytes_per_second * (1 + hardware_limits.TOLERANCE_RATIO))
-    shaped = hardware_limits.shaped(report, step.sender)
+    shaped = hardware_limits.shaped_rate(report, step.sender)
     if shaped is not None:
         bounds.append(REFUTED_RATIO * shaped.bytes_per_second)
-    best = steps.fastest(hardware_limits.believed(report, step.sender))
+    best = steps.fastest(hardware_limits.believed_steps(report, step.sender))
     if best is not None:
         carried = best.rate.median + (foreign_rate(report, best, step.sender) or 0.0)
         if model.looks_like(carried, steps.mtu_bytes(report)) is not None:
@@ -78,10 +78,10 @@ def transfers_from(report: Report, sender: str) -> Iterator[Transfer]:
         ends = " without a disk" if setting.end == "memory" else ""
         what = f"{setting.copy}{ends}" if setting.copy else f"{stage} {setting.verb}"
         # The best of a stage's short cells may be a burst.
-        short = bool(step.details.cells) and step.rate.median > _highest_possible(report, step)
-        if hardware_limits.impossible(report, step) is None and not short:
+        is_burst = bool(step.details.cells) and step.rate.median > _highest_possible(report, step)
+        if hardware_limits.impossible(report, step) is None and not is_burst:
             yield Transfer(step.rate.median, step, _window(step.details), what)
-        for cell in credible(report, step):
+        for cell in credible_cells(report, step):
             yield Transfer(cell.bytes_per_second or 0.0, step, _window(cell), what)
 
 
@@ -91,18 +91,18 @@ def through_disk(report: Report, copy: Copy, side: str) -> float:
     return max((each.rate.median for each in same), default=0.0)
 
 
-def as_secure(copy: Copy, each: Transfer) -> bool:
-    """Whether a copy's own programs moved it, in its dialect and with its security."""
-    step, other = each.step, copy.step
+def is_like_copy(copy: Copy, transfer: Transfer) -> bool:
+    """Whether a transfer has the programs, the dialect and the security of a copy."""
+    step, other = transfer.step, copy.step
     taxed = step.plan.stage == "smb-tax"
     secured = not taxed or (other is not None and steps.security(step) == steps.security(other))
     return secured and _same_ends(copy, step) and step.setting.dialect == copy.dialect
 
 
-def with_as_few(copy: Copy, each: Transfer) -> bool:
-    """Whether a copy's own programs moved it in its dialect, with no more in flight."""
+def has_no_larger_window(copy: Copy, transfer: Transfer) -> bool:
+    """Whether a transfer is like a copy, with no more in flight."""
     window = 0.0 if copy.step is None else _window(copy.step.details)
-    return as_secure(copy, each) and 0 < each.window_bytes <= window
+    return is_like_copy(copy, transfer) and 0 < transfer.window_bytes <= window
 
 
 def _window(details: Details | Cell) -> float:
@@ -120,7 +120,7 @@ def _same_disk(copy: Copy, step: MeasuredStep, side: str) -> bool:
     name, details = step.setting.copy, step.details
     if step.plan.stage != "smb-copy" or step.setting.end != "folder":
         return False
-    if name.startswith(steps.OF_FILE) != copy.of_file:
+    if name.startswith(steps.OF_FILE) != copy.is_of_file:
         return False
     if side == copy.sender:
         return "uncached" in name and details.cache.proven is True

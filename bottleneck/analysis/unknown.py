@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bottleneck.analysis import hardware_limits, steps
-from bottleneck.analysis.cap import scattered
+from bottleneck.analysis.cap import is_scattered
 from bottleneck.analysis.decision.reasons import NOT_MEASURED
 from bottleneck.analysis.decision.verdict import Decision
 from bottleneck.analysis.facts.record import ALONE, BUSY, UNKNOWN, CopyFacts
@@ -29,7 +29,7 @@ WITHOUT_CACHE = (
     "do not use the mount's cache."
 )
 FLUSH_RATIO = 0.1
-"""Share of a copy's time that its flush takes, from which on it is mentioned."""
+"""Least share of a copy's time in its flush that is mentioned."""
 
 _ENDS = {"interrupted": "was interrupted", "failed": "failed", "partial": "was incomplete"}
 
@@ -59,13 +59,13 @@ def _moved_text(samples: Run) -> str:
     return f"; it moved {text}, at most {rate_text(last.moved_bytes / last.elapsed_seconds)} in all"
 
 
-def missing(status: str) -> Verdict:
+def missing_verdict(status: str) -> Verdict:
     """Returns the verdict of a copy that the run did not reach."""
     sentence = f"The copy was not made because the run {_ENDS.get(status, 'ended')}."
     return Verdict("unknown", None, "not-measured", 0.0, None, sentence)
 
 
-def altered(copy: Copy, step: MeasuredStep) -> Verdict | None:
+def altered_verdict(copy: Copy, step: MeasuredStep) -> Verdict | None:
     """Returns the verdict of a copy whose bytes were altered; None: they were not."""
     if step.intact:
         return None
@@ -81,13 +81,13 @@ def impossible(report: Report, copy: Copy, step: MeasuredStep) -> Verdict | None
     if why is None:
         return None
     wrong = " A host's clock is wrong, or the interface reports a wrong rate."
-    return _inconclusive(f"{runs(copy, step.rate.median)}. {why}{'' if copy.native else wrong}")
+    return _inconclusive(f"{runs(copy, step.rate.median)}. {why}{'' if copy.is_native else wrong}")
 
 
 def unstable(copy: Copy, step: MeasuredStep) -> Verdict | None:
     """Returns the verdict of a copy whose runs lie too far apart; None: they do not."""
     rate = step.rate
-    if not scattered(rate):
+    if not is_scattered(rate):
         return None
     return _inconclusive(
         f"{runs(copy, rate.median)}, but its {rate.runs} runs vary from "
@@ -104,7 +104,7 @@ def copy_alone(copy: Copy, step: MeasuredStep) -> Verdict:
 def inconclusive(copy: Copy, step: MeasuredStep, decision: Decision) -> Verdict:
     """Returns the verdict of a copy that may be limited by several components."""
     rate = step.rate.median
-    if copy.running:
+    if copy.is_running:
         return _inconclusive(f"{runs(copy, rate)}: {running.suspicion(copy, step)}.")
     (first, likely), (second, less) = (
         (_name(decision, *each), percent_text(each[1])) for each in decision.suspects[:2]
@@ -142,7 +142,7 @@ def next_steps(report: Report, decision: Decision, waiting: str) -> tuple[str, .
     parts = [part for part, _ in decision.suspects if part != UNKNOWN][:SUSPECTS]
     lacking = tuple(filter(None, (_lacks(decision.copy, part) for part in parts)))
     if lacking:
-        how = "a larger --budget" if report.server else steps.with_agent(report)
+        how = "a larger --budget" if report.server else steps.agent_option(report)
         test = f"Run again with {how}. It measures {' and '.join(lacking)}."
     else:
         test = waiting or "Repeat with --thorough: more runs of each copy, about 5 times as long."
@@ -151,8 +151,8 @@ def next_steps(report: Report, decision: Decision, waiting: str) -> tuple[str, .
 
 def _lacks(copy: CopyFacts, part: Part) -> str:
     if part[0] == "cpu":
-        return "" if copy.of(part, BUSY) else f"the load of {part_name(part)}"
-    if part[0] in ("disk", "network") and not copy.of(part, ALONE):
+        return "" if copy.facts_of(part, BUSY) else f"the load of {part_name(part)}"
+    if part[0] in ("disk", "network") and not copy.facts_of(part, ALONE):
         return f"{part_name(part)} by itself"
     return ""
 

@@ -24,14 +24,12 @@ REMOVE_SECONDS = 60.0
 SHARE_SECONDS = 90.0
 """More than probes.smb.leftovers.LOOK_SECONDS and the steps that are running by then."""
 LOST = (StageError, Unavailable, Refused, AgentLost)
-"""Errors after which the result of a removal is unknown."""
+"""Errors that leave the result of a removal unknown."""
 REMOVED, LEFT, UNKNOWN = "removed", "left", "unknown"
 UNANSWERED = "unknown whether it was removed"
 
 
 class FoundLeftover(NamedTuple):
-    """A leftover and its place."""
-
     where: str
     """client, server, share."""
     leftover: Leftover
@@ -40,8 +38,6 @@ class FoundLeftover(NamedTuple):
 
 
 class RemovalResult(NamedTuple):
-    """Result of a removal."""
-
     word: str
     """REMOVED, LEFT; UNKNOWN: no answer."""
     item: FoundLeftover

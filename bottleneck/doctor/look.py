@@ -58,8 +58,6 @@ class Trouble:
 
 @dataclass(frozen=True)
 class Program:
-    """Versions of this program and its environment."""
-
     version: str
     python: str
     packages: dict[str, str]

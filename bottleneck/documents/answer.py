@@ -286,7 +286,7 @@ def _unmeasured(report: Report, copy: CopyDiagnosis) -> Iterator[tuple[str, str]
 def _reason(report: Report, component: str, side: str | None, access: str) -> str | None:
     """Returns why no step measured a part, with a remedy; empty: unknown; None: one did."""
     if report.server is None and side != "client" and not is_supplied(report):
-        return f"no agent; use {steps.with_agent(report)}"
+        return f"no agent; use {steps.agent_option(report)}"
     stage, by = ("tcp", "client") if component == "network" else (component, side)
     text = ""
     for step, outcome in report.entries:

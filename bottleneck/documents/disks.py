@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bottleneck.analysis import disk_zones, steps
-from bottleneck.analysis.comparisons.disks import FILES, all_zones, by_disk, other_way
+from bottleneck.analysis.comparisons.disks import FILES, all_zones, other_way, zones_by_disk
 from bottleneck.analysis.disk_zones import Zones
 from bottleneck.documents import document
 from bottleneck.report.report import Report
@@ -131,7 +131,7 @@ MOST_FILES = 8
 def zone_curves(report: Report) -> Iterator[document.ZoneCurve]:
     """Yields a curve for each disk measured zone by zone: its reads, its writes, or both."""
     zone_sets = tuple(all_zones(report))
-    others = by_disk(zone_sets)
+    others = zones_by_disk(zone_sets)
     for each in zone_sets:
         other = other_way(others, each)
         if other is None or each.step.setting.verb != "write":
@@ -151,7 +151,7 @@ def _curve_title(zones: Zones, other: Zones | None) -> str:
 
 def _marks(report: Report, zones: Zones) -> Iterator[document.FileMark]:
     """Yields the files of a report on the disk of a curve, with the names that sentences use."""
-    for test in steps.measured(report, "disk"):
+    for test in steps.measured_steps(report, "disk"):
         place, name = disk_zones.place_of(test), FILES.get(disk_zones.pattern(test))
         side = steps.word(test.plan.setting, "side")
         spans = () if place is None else place.spans_on(zones.device)

@@ -224,7 +224,7 @@ def _other_paths(details: Details) -> Iterator[str]:
     for sender in SIDES:
         pair = wrong_path.faster_way(details, sender)
         if pair is not None:
-            used, better = (units.rate_text(e.carried(sender)) for e in pair)
+            used, better = (units.rate_text(e.rate_from(sender)) for e in pair)
             yield (
                 f"faster than the path in use: {safe(pair[1].address, 60)} carries {better} of "
                 f"what the {sender} sends, and not {used}"

@@ -358,7 +358,7 @@ def _shares(report: Report) -> Iterator[Points]:
     """Yields each rate as a share of the most that TCP carries over the hosts' link."""
     cards = [link for _, link in interfaces(report)]
     mtu = min((each.mtu_bytes for each in cards if each.mtu_bytes), default=ETHERNET_MTU_BYTES)
-    rates = [(step, rate) for step, rate in _link_rates(report) if steps.undisturbed(step)]
+    rates = [(step, rate) for step, rate in _link_rates(report) if steps.is_undisturbed(step)]
     # A virtual card claims a rate that nothing holds it to.
     claims = [each.rate_bits_per_second for each in cards if not each.virtual]
     speeds = [each for each in claims if each]

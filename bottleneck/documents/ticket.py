@@ -143,7 +143,7 @@ def _details(report: Report, copy: CopyDiagnosis | None) -> Iterator[Block]:
         yield from points("", [text])
     delay = rtt.rtt(report, test)
     trip = "not measured" if delay is None else units.seconds_text(delay.seconds)
-    trip = f"RTT: {trip}" + ("" if delay is None or delay.echoed else " (of one connection)")
+    trip = f"RTT: {trip}" + ("" if delay is None or delay.is_echo else " (of one connection)")
     busy = [] if test is None else [_busy(side, test.usage(side)) for side in ("client", "server")]
     yield from points("", ["; ".join([trip, *busy]) + "."], longest=400)
 

@@ -23,7 +23,7 @@ RUN_SECONDS = 10.0
 """Assumed duration of a run whose size was not given: only the rate counts."""
 NO_RATE = "its rate was not given"
 HELD_LOW_RATIO, HELD_HIGH_RATIO = 0.6, 1.3
-"""Rate over (window / RTT) between which a transfer was limited by its window."""
+"""Least and most rate over (window / RTT) of a transfer that its window limited."""
 
 
 def report_of(observations: Observations) -> Report:

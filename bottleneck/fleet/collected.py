@@ -66,7 +66,6 @@ class FleetRates:
                 self.unread[file.name] = f"cannot be read: {why}"
 
     def add(self, pair: Pair, loaded: Report) -> None:
-        """Adds a report of a pair."""
         self.tests[pair] += 1
         try:
             diagnosis = diagnose(loaded)

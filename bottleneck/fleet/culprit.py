@@ -31,9 +31,9 @@ MOST_AGAINST = 20.0
 PRIOR = 11.0
 """Cost of a node in nats, beside the logarithm of the number of nodes: few nodes are slow."""
 SUSPECT = 2.0
-"""Nats from which on a node deserves another test."""
+"""Least evidence, in nats, at which a node deserves another test."""
 ALIKE = 3.0
-"""Nats between two explanations below which they are undecided."""
+"""Least evidence, in nats, that decides between two explanations."""
 VERDICT = 2.0
 """Nats of a pair's own diagnosis for, or against, the side that it names."""
 MOST_CULPRITS = 256

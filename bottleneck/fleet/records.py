@@ -11,7 +11,7 @@ from bottleneck.analysis.finding import Words
 FIRST_TESTS = 2
 """Tests of each host before any suspicion."""
 NAMED = 0.7
-"""Confidence from which on a node is named."""
+"""Least confidence in a node that is named."""
 Kind = Literal["client", "server", "uplink", "switch"]
 
 

@@ -12,7 +12,7 @@ from bottleneck.fleet.records import NAMED, Culprit, Findings, Fleet, Pair, Seen
 from probes.core.records import OWN_COPIES
 
 MOST_RATE = 1e13
-"""Bytes per second, above which a figure is no rate of a copy."""
+"""Most rate of a copy, bytes per second; more is no valid figure."""
 LEAST_COMMON = 0.75
 """Share of a server's pairs that must name the same limit."""
 

@@ -48,13 +48,13 @@ from probes.core.records import OWN_COPIES, SIDES, Spread
 USUAL_TOLERANCE = 0.05
 """Tolerated loss, a ratio; the noise rule demands more, and a user may set a larger one."""
 SUSPECT_RATIO = 0.05
-"""Loss of the baseline's rate from which on a metric is measured again."""
+"""Least loss of the baseline's rate at which a metric is measured again."""
 CRITICAL_RATIO = 1 / 3
-"""Loss from which on the state is critical: copies take half as long again."""
+"""Least loss that is critical: copies take half as long again."""
 REACH_RATIO = 1.5
-"""Rate of a stage over the fastest of its copies above which it caps none of them."""
+"""Least ratio of a stage's rate to the fastest of its copies at which it caps none of them."""
 ALIKE_TIMES = 2.0
-"""Ratio of two copies' sizes, or durations, up to which they are the same copy."""
+"""Most ratio of sizes or durations at which two copies are the same copy."""
 ENOUGH_RUNS = 3
 NO_SUCH_COPY = "this report has no such copy"
 _ALWAYS = (

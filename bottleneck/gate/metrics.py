@@ -93,7 +93,6 @@ def check(metric: str) -> str:
 
 
 def unit(metric: str) -> Unit:
-    """Returns the unit of a metric."""
     return UNITS[metric.partition("@")[0]]
 
 
@@ -160,7 +159,7 @@ def stage_metric(step: Step) -> str | None:
     match step.stage:
         case "loopback":
             name = f"loopback.{step.initiator}"
-        case "tcp" if steps.undisturbed(step):
+        case "tcp" if steps.is_undisturbed(step):
             name = f"tcp.{setting.verb}" + (".many" if (setting.streams or 1) > 1 else "")
         case "disk" if setting.cache != "cached":
             is_sequential = setting.pattern in ("", "sequential")
@@ -195,8 +194,8 @@ def _of_steps(report: Report, headline: MeasuredStep | None) -> Iterator[tuple[s
                 yield f"small-files.{verb}", steps.positive(details, "seconds_per_file")
     trip = rtt.rtt(report, headline)
     # The time of a single connect includes the delay of a busy host.
-    yield "path.rtt", trip.seconds if trip is not None and trip.echoed else None
-    limits = (each.details.limits for each in steps.measured(report, "tcp"))
+    yield "path.rtt", trip.seconds if trip is not None and trip.is_echo else None
+    limits = (each.details.limits for each in steps.measured_steps(report, "tcp"))
     lost = [each.loss_ratio for each in limits if each and each.loss_ratio is not None]
     yield "loss", max(lost, default=None)
 

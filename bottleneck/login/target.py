@@ -206,8 +206,6 @@ def host_and_port(text: str, usual_port: int) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class NamedFile:
-    """A file that the user named."""
-
     side: Literal["client", "server"]
     path: str
     """At the client an absolute path; at the server the path below TARGET, backslashes in it."""
@@ -215,8 +213,6 @@ class NamedFile:
 
 @dataclass(frozen=True)
 class NamedDevice:
-    """A block device that the user named."""
-
     side: Literal["client", "server"]
     path: str
 

@@ -24,7 +24,6 @@ UNFLUSHED = (
 
 
 def recognizes(text: str) -> bool:
-    """Whether it is dd's."""
     return any(each.search(text) for each in (_GNU, _BSD, _BUSY)) or bool(
         re.search(r"^dd: |records in$", text, re.M)
     )

@@ -17,7 +17,6 @@ _COMMAND = re.compile(r"^Command Line: (.*)$", re.M)
 
 
 def recognizes(text: str) -> bool:
-    """Whether it is diskspd's."""
     return "diskspd" in text.lower() and ("Command Line:" in text or "Total IO" in text)
 
 

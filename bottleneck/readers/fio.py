@@ -35,7 +35,6 @@ RANDOM = "fio's {} were random: they tell nothing of a copy, which is sequential
 
 
 def recognizes(text: str) -> bool:
-    """Whether it is fio's."""
     return '"fio version"' in text or bool(_SUMMARY.search(text) or _PATTERN.search(text))
 
 

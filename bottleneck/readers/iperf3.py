@@ -29,7 +29,6 @@ _VERSION = re.compile(r'"version":\s*"iperf 3|"test_start"')
 
 
 def recognizes(text: str) -> bool:
-    """Whether it is iperf3's."""
     if text.lstrip().startswith("{"):
         return bool(_VERSION.search(text))
     return bool(_ROW.search(text) or _ERROR.search(text))

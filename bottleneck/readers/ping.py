@@ -12,7 +12,7 @@ from bottleneck.readers.figure import Figure, Output, number, path
 from bottleneck.report.report import ReportError
 
 LEAST_SENT = 100
-"""Packets from which on a share of lost ones tells something."""
+"""Least packets whose share of lost ones tells something."""
 WINDOWS_SECONDS = 5e-4
 """Round trip that Windows shows as 0 ms."""
 _UNIX = re.compile(r"= ([\d.,]+)/([\d.,]+)/([\d.,]+)(?:/[\d.,]+)? (ms|us)")
@@ -24,7 +24,6 @@ _STARTS = re.compile(
 
 
 def recognizes(text: str) -> bool:
-    """Whether it is ping's."""
     return bool(_STARTS.search(text) or _UNIX.search(text))
 
 

@@ -21,7 +21,6 @@ _PLACE = re.compile(r"^ *[^\n:]+? : ((?:\\\\|[A-Za-z]:)\S.*)$", re.M)
 
 
 def recognizes(text: str) -> bool:
-    """Whether it is robocopy's."""
     return "ROBOCOPY" in text or bool(_BYTES.search(text) and _TIMES.search(text))
 
 

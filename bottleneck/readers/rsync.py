@@ -22,7 +22,6 @@ _ERROR = re.compile(r"^rsync(?: error|: .*?): (.+)$", re.M)
 
 
 def recognizes(text: str) -> bool:
-    """Whether it is rsync's."""
     return bool(_STATS.search(text) or _PROGRESS.search(text) or _ERROR.search(text))
 
 

@@ -21,7 +21,6 @@ _ERROR = re.compile(r"NT_STATUS_\w+")
 
 
 def recognizes(text: str) -> bool:
-    """Whether it is smbclient's."""
     return bool(re.search(r"^(?:getting|putting) file ", text, re.M) or _ERROR.search(text))
 
 

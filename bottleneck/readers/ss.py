@@ -19,7 +19,6 @@ MOSTLY_PERCENT = 50.0
 
 
 def recognizes(text: str) -> bool:
-    """Whether it is that of ss."""
     is_table = re.match(r"(?:Netid +)?State +Recv-Q", text)
     return bool(is_table or (re.search(r"\bcwnd:\d+", text) and _TRIP.search(text)))
 

@@ -101,7 +101,6 @@ WORDS: dict[str, str] = {
 
 
 def schema() -> Schema:
-    """Returns the schema of the whole document."""
     host = _either("host")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

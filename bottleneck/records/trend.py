@@ -21,9 +21,9 @@ SCHEMA = "copy-bottleneck/trend/1"
 LEAST_OTHERS = 2
 """Other reports that are needed to know the usual spread."""
 ENOUGH_OTHERS = 3
-"""Other reports from which on a smaller difference counts."""
+"""Least number of other reports at which a smaller difference counts."""
 LEAST_TO_TRIM = 5
-"""Other reports from which on their lowest and highest are left out as mishaps."""
+"""Least number of reports whose lowest and highest are left out as mishaps."""
 
 DATE_CHARACTERS = 10
 LEAST_REPORTS, LEAST_DEVIATIONS = 6, 2.3

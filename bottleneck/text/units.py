@@ -42,7 +42,7 @@ _UNITS: dict[Style, tuple[tuple[str, float], ...]] = {
 """Units of each style with their bytes per second: the largest, the usual, the smallest."""
 _style: ContextVar[Style] = ContextVar("style", default="si")
 _GREAT, _USUAL = 999.5, 0.9995
-"""Figures in the usual unit from which on the largest, and below which the smallest, is used."""
+"""Least figure that takes the largest unit; least one that takes the usual unit."""
 RATE_EXAMPLE = "write for example 100MB/s or 1Gbit/s"
 _MOST = 10**18
 _LEAST_SECONDS = 1e-9

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from bottleneck.analysis.disc import Zone, fitted
+from bottleneck.analysis.disc import Zone, fit_curve
 
 MB = 1e6
 
@@ -29,7 +29,7 @@ def planted(outer, inner, count=9, noise=0.0, seed=1, weak=None):
 @pytest.mark.parametrize(("outer", "inner"), [(180, 92), (60, 30), (210, 105), (250, 130)])
 @pytest.mark.parametrize("count", [3, 9, 33])
 def test_a_planted_disc_is_found(outer, inner, count):
-    curve = fitted(planted(outer, inner, count))
+    curve = fit_curve(planted(outer, inner, count))
     assert curve.outer_bytes_per_second == pytest.approx(outer * MB, rel=1e-3)
     assert curve.inner_bytes_per_second == pytest.approx(inner * MB, rel=1e-3)
     assert curve.rate_at(0.5) == pytest.approx(rate(0.5, outer, inner) * MB, rel=1e-3)
@@ -40,7 +40,7 @@ def test_a_planted_disc_is_found(outer, inner, count):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_noise_moves_the_ratio_by_little(seed):
-    curve = fitted(planted(180, 92, noise=0.03, seed=seed))
+    curve = fit_curve(planted(180, 92, noise=0.03, seed=seed))
     assert curve.ratio == pytest.approx(180 / 92, rel=0.08)
     assert curve.falls
     assert curve.weak == ()
@@ -49,26 +49,26 @@ def test_noise_moves_the_ratio_by_little(seed):
 @pytest.mark.parametrize("weak", [{0: 0.5}, {5: 0.4}, {8: 0.8}, {2: 0.7, 6: 0.6}])
 @pytest.mark.parametrize("noise", [0.0, 0.02])
 def test_a_weak_zone_is_found_and_bends_nothing(weak, noise):
-    curve = fitted(planted(180, 92, weak=weak, noise=noise))
+    curve = fit_curve(planted(180, 92, weak=weak, noise=noise))
     assert curve.weak == tuple(weak)
     assert curve.ratio == pytest.approx(180 / 92, rel=0.06)
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_what_is_the_same_everywhere_is_flat_however_noisy(seed):
-    curve = fitted(planted(500, 500, noise=0.05, seed=seed))
+    curve = fit_curve(planted(500, 500, noise=0.05, seed=seed))
     assert curve.flat
     assert not curve.falls
 
 
 def test_a_weak_zone_of_a_flat_device_is_weak():
-    curve = fitted(planted(500, 500, noise=0.02, weak={3: 0.5}))
+    curve = fit_curve(planted(500, 500, noise=0.02, weak={3: 0.5}))
     assert curve.flat
     assert curve.weak == (3,)
 
 
 def test_a_span_takes_the_time_of_its_bytes():
-    curve = fitted(planted(180, 92))
+    curve = fit_curve(planted(180, 92))
     many = [curve.rate_at((n + 0.5) / 1000) for n in range(1000)]
     mean = len(many) / sum(1 / each for each in many)
     assert curve.rate_over(0.0, 1.0) == pytest.approx(mean, rel=1e-4)
@@ -76,16 +76,16 @@ def test_a_span_takes_the_time_of_its_bytes():
 
 
 def test_a_rate_that_rises_is_no_spinning_disc():
-    curve = fitted(planted(92, 180))
+    curve = fit_curve(planted(92, 180))
     assert not curve.falls
     assert not curve.flat
     assert curve.ratio < 1
 
 
 def test_two_zones_lie_on_every_curve():
-    assert fitted(planted(180, 92, count=2)) is None
-    assert fitted([]) is None
-    assert fitted(planted(180, 92, count=1) * 9) is None
+    assert fit_curve(planted(180, 92, count=2)) is None
+    assert fit_curve([]) is None
+    assert fit_curve(planted(180, 92, count=1) * 9) is None
 
 
 def test_zones_that_lie_on_no_curve_have_none():
@@ -94,7 +94,7 @@ def test_zones_that_lie_on_no_curve_have_none():
         Zone(n / 9, (n + 1) / 9, level * MB, level * MB, level * MB)
         for n, level in enumerate(levels)
     ]
-    assert fitted(zones) is None
+    assert fit_curve(zones) is None
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -107,7 +107,7 @@ def test_no_numbers_break_it(seed):
         level = chance.choice(rates) * chance.choice((1.0, 0.5))
         begin, end = sorted((chance.choice(places), chance.choice(places)))
         zones.append(Zone(begin, end, level, chance.choice((level, 1e-9)), 9e18))
-    curve = fitted(zones)
+    curve = fit_curve(zones)
     if curve is not None:
         assert curve.rate_at(0.5) > 0
         assert curve.rate_over(0.0, 1.0) > 0
@@ -120,4 +120,4 @@ def test_zones_that_agree_at_one_place_alone_are_no_curve():
     same = [Zone(0.5, 0.6, 100 * MB, 99 * MB, 101 * MB)] * 12
     levels = {0.02: 128, 0.26: 258, 0.34: 65, 0.41: 267, 0.42: 184, 0.75: 131, 0.79: 383}
     odd = [Zone(x, x + 0.04, rate * MB, rate * MB, rate * MB) for x, rate in levels.items()]
-    assert fitted([*odd[:5], *same, *odd[5:]]) is None
+    assert fit_curve([*odd[:5], *same, *odd[5:]]) is None

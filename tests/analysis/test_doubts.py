@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bottleneck.analysis.doubts import Doubt, disks_to_measure, doubts, next_look, refining
+from bottleneck.analysis.doubts import Doubt, disks_to_measure, doubts, next_look, refining_stage
 from bottleneck.analysis.finding import (
     Ceiling,
     CopyDiagnosis,
@@ -118,7 +118,7 @@ def speaking(*stages: str) -> dict[str, tuple[str, ...]]:
 
 def behind(one: CopyDiagnosis, *stages: str, base: Report | None = None) -> str | None:
     refines = {each.name: each.refines for each in described(stages)}
-    look = refining(base or report(RATE), Diagnosis(None, (one,), ""), ("3.1.1",), refines)
+    look = refining_stage(base or report(RATE), Diagnosis(None, (one,), ""), ("3.1.1",), refines)
     return None if look is None else look.stage
 
 

@@ -33,7 +33,7 @@ HOSTS = {
 def test_a_full_or_held_back_host_may_have_set_the_rate_and_no_other(usage, why, fields):
     state = load(usage(**{"copy_cpu_seconds": 0.4, "run_delay_seconds": 0.0, **fields}))
     assert hindrance(state, "server") == why
-    assert state.bound is (why is not None)
+    assert state.may_limit is (why is not None)
 
 
 def test_nothing_is_deduced_from_nothing(usage):

@@ -53,7 +53,7 @@ def test_a_faster_link_carries_the_payload_that_is_asked():
 
 
 def test_stages_compose_overlapped_or_in_turn():
-    assert model.overlapped((25, 100)) == 25
+    assert model.overlapped_rate((25, 100)) == 25
     assert model.in_turn((25, 100)) == pytest.approx(20)
 
 
@@ -90,5 +90,5 @@ def test_a_half_used_core_allows_twice_as_much_or_more_where_the_cost_falls():
 
 
 def test_a_band_is_never_narrower_than_a_rate_can_be_known():
-    assert model.Band(99, 100, 120).widened() == model.Band(97, 100, 120)
-    assert model.Band(99, 100, 120).widened(0.3) == model.Band(70, 100, 130)
+    assert model.Band(99, 100, 120).widened_band() == model.Band(97, 100, 120)
+    assert model.Band(99, 100, 120).widened_band(0.3) == model.Band(70, 100, 130)

@@ -84,13 +84,13 @@ def _moved_rates(report: Report, copy: Copy, ceiling: Ceiling) -> Iterator[tuple
     if ceiling.cause in OF_ITS_TIME or ceiling.component in ("memory", "bus"):
         return
     for stage in ("tcp", *OVER_SMB):
-        for each in steps.measured(report, stage):
+        for each in steps.measured_steps(report, stage):
             if not each.intact or hardware_limits.impossible(report, each):
                 continue
             if _sender(each) == copy.sender and _passes(copy, each, ceiling):
                 yield f"{stage} {each.setting.copy or each.setting.verb}", each.rate.median
                 if stage == "smb-matrix" and ceiling.component != "smb":
-                    for cell in transfer_rates.credible(report, each):
+                    for cell in transfer_rates.credible_cells(report, each):
                         yield "a cell of smb-matrix", cell.bytes_per_second or 0.0
 
 
@@ -131,7 +131,7 @@ def _passes(copy: Copy, record: MeasuredStep, ceiling: Ceiling) -> bool:
 
 
 def _on_disk(copy: Copy, record: MeasuredStep, ceiling: Ceiling) -> bool:
-    if record.setting.copy.startswith(steps.OF_FILE) != copy.of_file:
+    if record.setting.copy.startswith(steps.OF_FILE) != copy.is_of_file:
         return False
     if ceiling.side == copy.receiver:
         return record.details.flushed is not False

@@ -43,7 +43,7 @@ def timed_copy(report: Report, copy: Copy) -> TimedCopy | None:
     step = copy.step
     if step is None:
         return None
-    asking = _asking(copy, step)
+    asking = _timing_end(copy, step)
     trace = read(step.outcome.details, asking)
     if trace is None:
         return None
@@ -54,7 +54,9 @@ def timed_copy(report: Report, copy: Copy) -> TimedCopy | None:
         asking=asking,
         serving=steps.other(asking),
         # A watched copy began before its looks and goes on after them.
-        moved_bytes=step.rate.median * trace.lasted_seconds if copy.running else step.moved_bytes,
+        moved_bytes=step.rate.median * trace.lasted_seconds
+        if copy.is_running
+        else step.moved_bytes,
         flush_seconds=step.details.flush_seconds or 0.0,
         usages={side: usage for side, usage in usages.items() if usage is not None},
         link_rates=_link_rates(report),
@@ -62,14 +64,14 @@ def timed_copy(report: Report, copy: Copy) -> TimedCopy | None:
         requests=step.details.requests,
         loss_based=(step.details.sockets.congestion_control or "cubic") in LOSS_BASED,
         uncached=copy.cache == "uncached",
-        watched=copy.running,
+        watched=copy.is_running,
         on_one_host=copy.on_one_host,
     )
 
 
-def _asking(copy: Copy, step: MeasuredStep) -> str:
+def _timing_end(copy: Copy, step: MeasuredStep) -> str:
     # A watched copy is timed at the client's program, if that could be observed.
-    if not copy.running:
+    if not copy.is_running:
         return step.plan.initiator
     return "client" if "client" in step.outcome.details.get("looks", {}) else "server"
 

@@ -16,7 +16,7 @@ from probes.core.copy_trace import SocketLook
 
 LEAST_SHARE = 1e-3
 RESTS_RATIO = 0.3
-"""Use of a core, below which a receiver's CPU explains no unread bytes."""
+"""Least use of a core at which a receiver's CPU may explain unread bytes."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,15 @@ class Instants:
             instants: list[Instant] = []
             for state, share in _states(self.copy.thread.shares_at(moment.elapsed_seconds)):
                 if look is not None:
-                    instants += self._of(look, moment.elapsed_seconds, state, lasted * share)
+                    instants += self._instants_at(
+                        look, moment.elapsed_seconds, state, lasted * share
+                    )
             slices.append((lasted, instants))
         return slices
 
-    def _of(self, look: SocketLook, seconds: float, state: str, lasted: float) -> list[Instant]:
+    def _instants_at(
+        self, look: SocketLook, seconds: float, state: str, lasted: float
+    ) -> list[Instant]:
         copy = self.copy
         other = nearest(self.receiver.looks, seconds) if self.receiver else None
         room = self.receiver.receive_buffer_bytes if self.receiver else None
@@ -95,7 +99,7 @@ class Instants:
         blocker = sender_socket.blocked_by(look, self.sender, other, room, asks, copy.rate)
         works = {self._part_of(blocker)} if blocker in _BLOCKERS else set()
         ordered = not copy.pull and copy.flushes_at(seconds)
-        counts = not ordered or not works or copy.is_synced or self._flushed(seconds)
+        counts = not ordered or not works or copy.is_synced or self._is_in_last_flush(seconds)
         if state in ("disk", "flush"):
             works.add(("disk", copy.asking))
         by_path = blocker == sender_socket.NETWORK
@@ -135,7 +139,7 @@ class Instants:
         """Whether a round trip is long enough for the copy to wait for it."""
         return self.sender.min_rtt_seconds >= sender_socket.FAR_SECONDS
 
-    def _flushed(self, seconds: float) -> bool:
+    def _is_in_last_flush(self, seconds: float) -> bool:
         return seconds >= self.copy.seconds - self.copy.flush_seconds
 
     def _part_of(self, blocker: str | None) -> Part:
@@ -145,7 +149,7 @@ class Instants:
 
     def _idle(self, look: SocketLook, seconds: float, blocker: str | None) -> Part:
         """Returns the component for time in which no component was observed to have work."""
-        if self.server is None and self.copy.has_long_flush and self._flushed(seconds):
+        if self.server is None and self.copy.has_long_flush and self._is_in_last_flush(seconds):
             return "disk", self.copy.receiver
         if blocker == sender_socket.RECEIVER:
             return UNKNOWN if self._rests else ("cpu", self.copy.receiver)

@@ -8,29 +8,29 @@ from bottleneck.analysis.attribution.trace import Connection
 from probes.core.records import Usage
 
 FOREIGN_RATIO = 0.25
-"""Share of an interface's or a device's bytes, from which on others share it."""
+"""Least share of an interface's or a device's bytes at which others share it."""
 BUSY_RATIO = 0.7
-"""Share of an interface's rate, below which others' bytes leave room for the copy's."""
+"""Least share of an interface's rate at which others' bytes leave no room for the copy's."""
 HEADERS_RATIO = 1.06
 """Bytes at an interface over payload: Ethernet, IP, TCP and SMB headers."""
 LATE_RATIO = 5e-3
-"""Share of segments that arrive out of order, above which loss matters."""
+"""Least share of segments out of order at which loss matters."""
 LASTS_RATIO, LEAST_PARTS = 0.45, 3
 """Share of a copy's tenths that have losses, and fewest parts: measured 0.5 and more where the path
 loses packets, 0.4 and less where TCP's start overflows the queue of a full path."""
 GROWN_RATIO, GROWS_FROM_SECONDS = 1.4, 5e-3
-"""Rate of the last third over the mean, and shortest RTT, of a copy that ends in TCP's start."""
+"""Least rate of the last third over the mean, and least RTT, of a copy that ends in TCP's start."""
 STEADY_RATIO, SPARE_RATIO = 1.15, 1.5
-"""Upper over lower tenth of the bytes in flight, and peer's window over them, of a sender whose
-congestion window does not grow, though nothing is lost and nothing queues."""
+"""Sender whose congestion window does not grow although nothing is lost or queues: most upper over
+lower tenth of the bytes in flight; least window of the peer over the bytes in flight."""
 STEADY_LOOKS = 10
 BACKOFFS, BACKED_OFF_RATIO, STALLED_SEGMENTS = 2, 0.3, 64
-"""Backoffs in a row, their share of the time, and fewest acknowledged segments, of a sender whose
-full-size packets vanish."""
+"""Sender whose full-size packets vanish: least backoffs in a row; least share of the time in them;
+most segments acknowledged."""
 LEAST_STALLED_LOOKS = 3
 
 
-def stalled(copy: TimedCopy, sender: Connection | None) -> bool:
+def loses_full_packets(copy: TimedCopy, sender: Connection | None) -> bool:
     """Whether full-size packets vanish on the path from the copy's start (RFC 2923)."""
     if sender is None:
         return False
@@ -57,7 +57,7 @@ def is_path_shared(copy: TimedCopy) -> bool:
     return False
 
 
-def by_receiver(copy: TimedCopy) -> str:
+def cause_by_receiver(copy: TimedCopy) -> str:
     """Returns the network's cause by the looks of its receiver: link-rate, loss or delay."""
     connection = copy.connection(copy.asking)
     if connection is None:
@@ -100,7 +100,7 @@ def grows(connection: Connection, name: str) -> bool:
     return parts[-1] > GROWN_RATIO * sum(parts) / len(parts)
 
 
-def pinned(copy: TimedCopy) -> bool:
+def is_limited_by_cwnd(copy: TimedCopy) -> bool:
     """Whether the sender's congestion window limits a copy that has the path to itself."""
     sender = copy.connection(copy.sender)
     if sender is None or not copy.loss_based or is_path_shared(copy):

@@ -19,29 +19,29 @@ PAUSE_SECONDS, PAUSE_TRIPS, ANSWERED_BYTES = 0.01, 3.0, 128 << 10
 """Least silence of a pause: seconds, round trips, and time of so many bytes, because one ACK may
 answer as many where segments are joined (GRO)."""
 STANDING_RATIO, STANDING_SECONDS, STANDING_SEGMENTS = 1.5, 1e-3, 16
-"""RTT over the shortest, the difference, and segments in flight, from which on a queue stands on
-the path, so that no window and no buffer is too small."""
+"""Queue that stands on the path, so that no window or buffer is too small: least RTT over the
+shortest, least difference, and least segments in flight."""
 UNREAD_RATIO = 0.3
-"""Unread bytes over half the receive buffer, from which on the receiver is the one to blame."""
+"""Least unread bytes over half the receive buffer at which the receiver is to blame."""
 BLOCKS_RATIO = 0.62
 """Least use of the send buffer while a writer waits for room in it (limits.py)."""
 FULL_WINDOW_RATIO = 0.8
 """Bytes in flight over the peer's window: a sender waits for room for a long segment
 (tcp_tso_should_defer in net/ipv4/tcp_output.c)."""
 UNSENT_RATIO = 0.25
-"""Unsent bytes over those in flight, below which the buffer has nothing more to send."""
+"""Least unsent bytes over those in flight at which the buffer has more to send."""
 FAR_SECONDS = 2e-3
 """Below this RTT neither a window nor the requests in flight matter."""
 EMPTY_QUEUE_RATIO, LOST_RATIO = 0.3, 1e-3
-"""Share of looks with a standing queue, below which none stood; share of bytes retransmitted, above
-which loss matters."""
+"""Least share of looks with a standing queue; least share of retransmitted bytes at which loss
+matters."""
 FILLED_RATIO, FILLED_RECEIVER_RATIO, LEAST_TRIPS = 1.17, 1.08, 8
 """RTT over the shortest in three quarters of the looks, at a sender and at a receiver, on a path
 that is full at all times, and fewest looks: a sender measures 1.20 and more there, and 1.14 and
 less where packets are lost without a queue; a receiver 1.16 and more, and 1.00 and less."""
 FLIGHT_RATIO, RISES_RATIO = 1.3, 1.02
-"""Upper over lower tenth of the bytes in flight, below which they do not change; median RTT of the
-looks with more in flight over that of the others."""
+"""Least upper over lower tenth of the bytes in flight at which they change; least median RTT with
+more in flight over that with less."""
 FITS = 0.5, 1.6
 """Rate over bytes in flight per round trip, where these limit the rate (Little's law)."""
 

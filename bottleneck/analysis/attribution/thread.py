@@ -59,7 +59,7 @@ class MovingThread:
         return tuple(self._shares(earlier.elapsed_seconds, each) for earlier, each in pairs)
 
     @cached_property
-    def timed(self) -> tuple[tuple[float, Shares], ...]:
+    def timed_shares(self) -> tuple[tuple[float, Shares], ...]:
         """Each bin but the first: its share of the copy's time, and the shares of its states."""
         ends = [each.elapsed_seconds for each in self.bins]
         total = max(1e-6, ends[-1] - ends[0])
@@ -79,11 +79,11 @@ class MovingThread:
 
     def mean(self, name: str) -> float:
         """Returns a state's share of the copy's time."""
-        return sum(lasted * float(getattr(each, name)) for lasted, each in self.timed)
+        return sum(lasted * float(getattr(each, name)) for lasted, each in self.timed_shares)
 
     def _shares(self, began: float, time_bin: Bin) -> Shares:
         lasted = max(1e-6, time_bin.elapsed_seconds - began)
-        run, wait = self._around(began, time_bin.elapsed_seconds)
+        run, wait = self._running_and_waiting(began, time_bin.elapsed_seconds)
         blocked = max(0.0, 1 - run - wait)
         walls = {kind: min(1.0, getattr(time_bin, kind) / lasted) for kind in KINDS}
         # These two calls only wait; their durations include a part of the wait for a core.
@@ -107,17 +107,17 @@ class MovingThread:
             cpu=1 - blocked,
         )
 
-    def _around(self, began: float, ended: float) -> tuple[float, float]:
+    def _running_and_waiting(self, began: float, ended: float) -> tuple[float, float]:
         """Returns the shares of the time around a bin of running and of waiting for a core."""
         first, last = (
-            self._counted(began - SMOOTHED_SECONDS),
-            self._counted(ended + SMOOTHED_SECONDS),
+            self._counters_at(began - SMOOTHED_SECONDS),
+            self._counters_at(ended + SMOOTHED_SECONDS),
         )
         lasted = max(1e-6, last[0] - first[0])
         run = min(1.0, max(0.0, last[1] - first[1]) / lasted)
         return run, min(1 - run, max(0.0, last[2] - first[2]) / lasted)
 
-    def _counted(self, seconds: float) -> tuple[float, float, float]:
+    def _counters_at(self, seconds: float) -> tuple[float, float, float]:
         """Returns a moment, and the seconds that the thread had run and waited by then."""
         index = bisect.bisect_left(self._ends, seconds)
         if index in (0, len(self.bins)):

@@ -13,7 +13,7 @@ from probes.core.copy_trace import CountLook, SocketLook
 from probes.core.records import Usage
 
 BACKLOG_RATIO = 0.1
-"""Unread bytes over those requested, above which the reading thread is too slow."""
+"""Least unread bytes over those requested at which the reading thread is too slow."""
 MANY_RATIO = 0.15
 """Share of the copy's time that a last flush takes where the disk lagged behind."""
 
@@ -48,7 +48,6 @@ class TimedCopy:
 
     @cached_property
     def thread(self) -> MovingThread:
-        """Thread that moves the bytes."""
         return MovingThread(self.trace.bins)
 
     @property
@@ -159,7 +158,7 @@ FLUSHES_RATIO, JOURNAL_FLUSHES = 4, 2
 """Device flushes per FLUSH of the copy, and more per second, that are normal: a file system makes
 at most two of each, and a journal some by itself."""
 OF_WRITES_RATIO = 0.25
-"""Device flushes per request, above which the server makes each write durable."""
+"""Least device flushes per request of a server that makes each write durable."""
 
 
 def _pace(one: CountLook, other: CountLook) -> float:

@@ -14,15 +14,15 @@ from probes.core.copy_trace import Bin, CountLook, L, Request, SocketLook, Threa
 from probes.core.records import Details
 
 OWN_RATIO = 0.5
-"""Bytes at a connection's first look over those at its last, below which it is the copy's own."""
+"""Most bytes at a connection's first look, over those at its last, of the copy's own."""
 
 
-class _Timed(Protocol):
+class _HasElapsed(Protocol):
     @property
     def elapsed_seconds(self) -> float: ...
 
 
-T = TypeVar("T", bound=_Timed)
+T = TypeVar("T", bound=_HasElapsed)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import Connection
 
 EMPTY_TRIP_RATIO = 1.1
-"""Median RTT over the shortest, up to which nothing waits on the path."""
+"""Most median RTT over the shortest at which nothing waits on the path."""
 LEAST_LOOKS = 5
 """Fewest looks at a connection that allow a conclusion."""
 LEAST_SERVER_LOOKS = 3
@@ -33,10 +33,10 @@ LEAST_SERVER_LOOKS = 3
 @functools.lru_cache(maxsize=4)
 def best(copy: TimedCopy) -> ViewResult | None:
     """Returns the shares by the looks of both hosts, else of one; None: too few looks."""
-    return by_both(copy) or by_asking(copy)
+    return shares_by_both_ends(copy) or shares_by_one_end(copy)
 
 
-def by_both(copy: TimedCopy) -> ViewResult | None:
+def shares_by_both_ends(copy: TimedCopy) -> ViewResult | None:
     """Returns the shares of the time; None: too few looks on one of the hosts."""
     if copy.trace.unseen:
         return None
@@ -59,15 +59,17 @@ def by_both(copy: TimedCopy) -> ViewResult | None:
     return ViewResult(time, BOTH if host.threads else HIDDEN)
 
 
-def by_asking(copy: TimedCopy) -> ViewResult | None:
+def shares_by_one_end(copy: TimedCopy) -> ViewResult | None:
     """Returns the shares of the time as far as one end shows them; None: no looks there."""
     connection = copy.connection(copy.asking)
     view = ALONE.format(copy.asking)
     if connection is None or len(connection.looks) < LEAST_LOOKS:
-        return _by_thread(copy, view) if copy.trace.asking and not copy.trace.unseen else None
+        return (
+            _shares_by_thread(copy, view) if copy.trace.asking and not copy.trace.unseen else None
+        )
     if copy.pull:
         return (
-            _by_sockets(copy, connection, view)
+            _shares_by_sockets(copy, connection, view)
             if copy.trace.unseen
             else _pull(copy, connection, view)
         )
@@ -77,7 +79,7 @@ def by_asking(copy: TimedCopy) -> ViewResult | None:
     )
 
 
-def _by_sockets(copy: TimedCopy, connection: Connection, view: str) -> ViewResult:
+def _shares_by_sockets(copy: TimedCopy, connection: Connection, view: str) -> ViewResult:
     """Returns the shares of path and silence in a pull whose program is hidden."""
     quiet = [
         sender_socket.is_silent(e, e.since_received_seconds, copy.rate) for e in connection.looks
@@ -89,14 +91,14 @@ def _by_sockets(copy: TimedCopy, connection: Connection, view: str) -> ViewResul
     return ViewResult(shares_of_time(slices, len(connection.looks)), view)
 
 
-def _by_thread(copy: TimedCopy, view: str) -> ViewResult:
+def _shares_by_thread(copy: TimedCopy, view: str) -> ViewResult:
     """Uses the moving thread only, for a starved host whose watch had too few looks."""
     disk = copy.thread.mean("disk") + copy.thread.mean("flush")
-    slices = list(_by_bins(copy, disk, 0.0))
+    slices = list(_components_by_bin(copy, disk, 0.0))
     return ViewResult(shares_of_time(slices, len(copy.trace.bins)), view)
 
 
-def _by_bins(copy: TimedCopy, disk: float, body: float) -> Iterator[Slice]:
+def _components_by_bin(copy: TimedCopy, disk: float, body: float) -> Iterator[Slice]:
     """Yields the components with work in each bin of the moving thread, as one end shows them.
 
     disk, body: shares of the copy's time of its disk, and of replies on their way.
@@ -105,7 +107,7 @@ def _by_bins(copy: TimedCopy, disk: float, body: float) -> Iterator[Slice]:
     thread_disk = thread.mean("disk") + thread.mean("flush")
     thread_body = thread.mean("body") + thread.mean("send")
     disk_scale, body_scale = disk / (thread_disk or 1.0), body / (thread_body or 1.0)
-    for lasted, each in thread.timed:
+    for lasted, each in thread.timed_shares:
         came = each.body + each.send
         parts = {
             ("disk", copy.asking): (each.disk + each.flush) * disk_scale,
@@ -130,7 +132,7 @@ def _pull(copy: TimedCopy, connection: Connection, view: str) -> ViewResult:
     ]
     body = waiting - max(reply, min(waiting, sum(quiet) / len(quiet)))
     disk = max(disk, min(1.0, copy.disk_lag()))
-    return ViewResult(shares_of_time(list(_by_bins(copy, disk, body)), len(looks)), view)
+    return ViewResult(shares_of_time(list(_components_by_bin(copy, disk, body)), len(looks)), view)
 
 
 def is_far_and_empty(connection: Connection) -> bool:

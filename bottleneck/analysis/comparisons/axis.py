@@ -108,7 +108,7 @@ class Group:
         }
 
 
-def by_noise(ends: Cells) -> tuple[float | None, bool]:
+def compare_with_noise(ends: Cells) -> tuple[float | None, bool]:
     """Returns the ratio of two rates, and whether they differ by more than their noise."""
     if len(ends) < 2:
         return None, False
@@ -148,7 +148,7 @@ class Axis:
     minimum: int = 1
     """Fewest cells of a group."""
     ends: Callable[[Cells], Cells] = first_and_last
-    apart: Callable[[Cells], tuple[float | None, bool]] = by_noise
+    apart: Callable[[Cells], tuple[float | None, bool]] = compare_with_noise
     """The ratio of the ends, and whether it is significant."""
     columns: str = ""
     """Figures of a cell that its row contains; empty: all."""
@@ -239,7 +239,7 @@ def why_slower(limited: Limited, slow: Copy, result: MeasuredStep, fast_rate: fl
         return Why("ceiling", words, cap.claim.ceiling)
     if late:
         return Why("flush", f" because {late}.")
-    return Why("unexplained", _unexplained(slow, ladder, fast_rate))
+    return Why("unexplained", _unexplained_text(slow, ladder, fast_rate))
 
 
 def _flush(slow: Copy, result: MeasuredStep, fast_rate: float) -> str:
@@ -256,7 +256,7 @@ def _flush(slow: Copy, result: MeasuredStep, fast_rate: float) -> str:
     )
 
 
-def _unexplained(slow: Copy, ladder: Ladder, fast_rate: float) -> str:
+def _unexplained_text(slow: Copy, ladder: Ladder, fast_rate: float) -> str:
     """Returns that it is unexplained, with higher limits and components not measured."""
     allowing: dict[tuple[str, str | None], str] = {}
     between = ""
@@ -269,10 +269,10 @@ def _unexplained(slow: Copy, ladder: Ladder, fast_rate: float) -> str:
             between = f" The lowest known limit, {_level(each, 'at ')}, was not reached."
     text = ", not explained by any measurement."
     if allowing:
-        text += f" Higher limits: {_listed(list(allowing.values())[:MOST_NAMED])}."
+        text += f" Higher limits: {_list_text(list(allowing.values())[:MOST_NAMED])}."
     missing = caps.unknown_parts(slow, ladder, fast_rate)
     if missing:
-        text += f" Not measured: {_listed([part_name(part) for part in missing])}."
+        text += f" Not measured: {_list_text([part_name(part) for part in missing])}."
     return f"{text}{between}"
 
 
@@ -280,5 +280,5 @@ def _level(ceiling: Ceiling, preposition: str) -> str:
     return f"{name_with_verb(ceiling)} {preposition}{rate_text(ceiling.bytes_per_second)}"
 
 
-def _listed(names: list[str]) -> str:
+def _list_text(names: list[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

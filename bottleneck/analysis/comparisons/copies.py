@@ -11,7 +11,7 @@ from bottleneck.analysis.comparisons.axis import (
     Axis,
     Group,
     Groups,
-    by_noise,
+    compare_with_noise,
     most_different,
     pair_rows,
     pick_widest,
@@ -24,7 +24,7 @@ from bottleneck.report.report import Report
 from bottleneck.text.units import rate_text
 
 EXPLAINED_RATIO = 1.5
-"""Limit by the round trip over the copy's rate, up to which it explains the rate."""
+"""Most ratio of the round trip's limit to the copy's rate at which it explains the rate."""
 
 
 def _sound(report: Report) -> Iterator[Cell]:
@@ -38,7 +38,7 @@ def _slower(group: Group, axis: Axis) -> str | None:
     return group.slow.row[axis.varies] if group.significant else None
 
 
-def _leading(groups: Groups) -> Groups:
+def _leading_groups(groups: Groups) -> Groups:
     """Returns the groups of the client's first dialect and program, most different first."""
     who = "initiator dialect engine"
     ends = [each.ends[0].row for each in groups]
@@ -50,7 +50,7 @@ def _leading(groups: Groups) -> Groups:
 def _rates(group: Group, axis: Axis) -> str:
     ends = zip(axis.names, group.ends, strict=True)
     texts = [f"{name} {rate_text(end.rate)}" for name, end in ends]
-    return ", ".join((*texts, table.by_text(group.slow)))
+    return ", ".join((*texts, table.program_text(group.slow)))
 
 
 def _dialects(report: Report) -> list[Cell]:
@@ -61,7 +61,7 @@ def _dialects(report: Report) -> list[Cell]:
 
     def difference(cell: Cell) -> tuple[bool, float]:
         versions = [each for each in cells if each.row["copy"] == cell.row["copy"]]
-        ratio, significant = by_noise(table.slowest_and_fastest(versions))
+        ratio, significant = compare_with_noise(table.slowest_and_fastest(versions))
         return significant, ratio or 0.0
 
     return sorted(cells, key=difference, reverse=True)
@@ -80,7 +80,7 @@ def _dialect_figures(group: Group, _: Groups) -> Row:
         "rates": ", ".join(f"{each.row['name']} {rate_text(each.rate)}" for each in by_age),
         "allowed_bytes_per_second": allowed,
         "rtt_seconds": trip and trip.seconds,
-        "connect": trip is not None and not trip.echoed,
+        "connect": trip is not None and not trip.is_echo,
         "reason": None if allowed else group.why and group.why.words,
         "flights": group.significant and slow["flight"] != fast["flight"],
         "guards": group.significant and slow["security"] != fast["security"],
@@ -116,7 +116,7 @@ def _cause(group: Group) -> tuple[Any, ...] | None:
 
 def _direction_figures(group: Group, groups: Groups) -> Row:
     """Returns the figures of a pair; a cause of several of them is written once."""
-    leading = _leading(groups)
+    leading = _leading_groups(groups)
     earlier = [_cause(each) for each in leading[: leading.index(group)]]
     row = {"subject": group.slow.row["cache"].capitalize(), "rates": _rates(group, DIRECTION)}
     again = _cause(group) is not None and _cause(group) in earlier
@@ -126,12 +126,12 @@ def _direction_figures(group: Group, groups: Groups) -> Row:
 DIRECTION: Axis = Axis(
     "direction",
     cells=_sound,
-    equal="initiator dialect engine cache proven of_file",
+    equal="initiator dialect engine cache proven is_of_file",
     varies="verb",
     names=("push", "pull"),
     columns="initiator dialect engine cache",
     rows=lambda group: pair_rows(group, DIRECTION, slower=_slower(group, DIRECTION)),
-    leading=_leading,
+    leading=_leading_groups,
     figures=_direction_figures,
     sentences=(
         "{same}{subject}: no significant difference ({rates}).",
@@ -144,7 +144,7 @@ DIRECTION: Axis = Axis(
 def _cache_figures(group: Group, _: Groups) -> Row:
     row, uncached = group.slow.row, group.slow.row["cache"] == "uncached"
     return {
-        "subject": f"{row['verb'].capitalize()}ing {'the' if row['of_file'] else 'a'} file",
+        "subject": f"{row['verb'].capitalize()}ing {'the' if row['is_of_file'] else 'a'} file",
         "source": "disk than from its cache" if uncached else "cache than from its disk",
         "rates": _rates(group, CACHE),
         "disk": uncached and group.why is not None and group.why.ceiling is None,
@@ -155,12 +155,12 @@ CACHE: Axis = Axis(
     "cache",
     # Without proof of the cache's state, both copies may be the same.
     cells=lambda report: (each for each in _sound(report) if each.row["proven"]),
-    equal="initiator dialect engine verb of_file",
+    equal="initiator dialect engine verb is_of_file",
     varies="cache",
     names=("cached", "uncached"),
     columns="copy initiator dialect engine sender",
     rows=lambda group: pair_rows(group, CACHE, slower=_slower(group, CACHE)),
-    leading=_leading,
+    leading=_leading_groups,
     figures=_cache_figures,
     sentences=(
         "{same}{subject}: no significant difference ({rates}).",
@@ -170,7 +170,7 @@ CACHE: Axis = Axis(
 )
 
 
-def _beside(report: Report) -> Iterator[Cell]:
+def _mount_and_own_copies(report: Report) -> Iterator[Cell]:
     """Yields the mount's copies, and the fastest that this tool made of the same source."""
     cells = list(table.copies(report))
     fastest = {each.source.beside.index for each in cells if each.source.beside is not None}
@@ -223,9 +223,9 @@ def _remedy(native: Cell) -> str:
 
 NATIVE = Axis(
     "native",
-    cells=_beside,
+    cells=_mount_and_own_copies,
     equal="copy initiator proven",
-    varies="native",
+    varies="is_native",
     names=(True, False),
     rows=_native_rows,
     leading=pick_widest,

@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 
 from bottleneck.analysis import disk_zones, steps
 from bottleneck.analysis.comparisons import table
-from bottleneck.analysis.comparisons.axis import Axis, Group, Groups, by_noise
+from bottleneck.analysis.comparisons.axis import Axis, Group, Groups, compare_with_noise
 from bottleneck.analysis.comparisons.table import Cell, Cells, Row
 from bottleneck.analysis.disc import Zone
 from bottleneck.analysis.disk_zones import Place, Zones
@@ -25,14 +25,14 @@ from probes.core.records import SIDES
 DOES = {"read": "reads", "write": "writes"}
 FILES = {"sequential": "the test file", "file": "the given file"}
 LEAST_SEEKING_RATIO = 0.05
-"""Share of a read's time that seeks take, from which on they are reported."""
+"""Least share of a read's time in seeks that is reported."""
 KNEE_TOLERANCE_RATIO = 0.35
 """Relative distance of the knee from the dirty limit: pages written meanwhile move it beyond."""
 
 
 def all_zones(report: Report) -> Iterator[Zones]:
     """Yields every measured disk with its zones, in the report's order."""
-    for result in steps.measured(report, "disk"):
+    for result in steps.measured_steps(report, "disk"):
         zones = disk_zones.zones_of(result) if disk_zones.pattern(result) == "zones" else None
         if zones is not None and zones.zones:
             yield zones
@@ -48,7 +48,7 @@ def _disk(zones: Zones) -> str:
 
 SEEK = "A seek takes {seek_seconds}."
 FULL_RATIO = 0.9
-"""Share of a disc in use, from its outer tracks on, after which new files are stored."""
+"""Share of a disc, from its outer tracks on, that is in use before new files are stored."""
 ONE_PLACE = {
     "ssd": "as the kernel reports no rotating disk",
     "network": "as a network file system reports no locations",
@@ -64,7 +64,7 @@ Others = Mapping[tuple[str, str, bool], Zones]
 """Zones by side, device, and whether they were written."""
 
 
-def by_disk(disks: Iterable[Zones]) -> Others:
+def zones_by_disk(disks: Iterable[Zones]) -> Others:
     """Returns the zones of each disk, without those at one place only."""
     return {
         (_side(each.step), each.device, each.step.setting.verb == "write"): each
@@ -91,7 +91,7 @@ def both_ways(zone: Zone, verb: str | None, other: Zones | None) -> Row:
 
 def _zones(report: Report) -> Iterator[Cell]:
     disks = tuple(all_zones(report))
-    others = by_disk(disks)
+    others = zones_by_disk(disks)
     for each in disks:
         curve, verb, other = each.curve, each.step.setting.verb or None, other_way(others, each)
         for index, (zone, details) in enumerate(zip(each.zones, each.rows, strict=True)):
@@ -111,7 +111,7 @@ def _zones(report: Report) -> Iterator[Cell]:
             yield table.cell(each.step, row, each)
 
 
-def _by_curve(ends: Cells) -> tuple[float | None, bool]:
+def _compare_by_curve(ends: Cells) -> tuple[float | None, bool]:
     curve = ends[0].source.curve
     if curve is None:
         return None, False
@@ -166,7 +166,7 @@ def _no_curve(zones: Zones, healthy: int) -> str:
 ZONES = Axis(
     "zones",
     cells=_zones,
-    apart=_by_curve,
+    apart=_compare_by_curve,
     figures=_zone_figures,
     sentences=(
         "{no_curve}{disk} {does} {range} {zones}, {reason}[. Weak: {weak}].",
@@ -184,7 +184,7 @@ ZONES = Axis(
 
 
 def _places(report: Report) -> Iterator[Cell]:
-    for result in steps.measured(report, "disk"):
+    for result in steps.measured_steps(report, "disk"):
         place, pattern = disk_zones.place_of(result), disk_zones.pattern(result)
         uncached = (result.setting.verb, result.setting.cache) == ("read", "uncached")
         if place is None or not uncached or pattern not in FILES:
@@ -205,12 +205,12 @@ def _places(report: Report) -> Iterator[Cell]:
             "to_ratio": max(span.to_ratio for span in spans),
             "centre_ratio": sum(span.weight * span.centre_ratio for span in spans) / weight,
             "bytes_per_second": result.rate.median,
-            **_allowed(place, zones),
+            **_allowed_rates(place, zones),
         }
         yield table.cell(result, row, spans, *(() if zones is None else (zones.step,)))
 
 
-def _allowed(place: Place, zones: Zones | None) -> Row:
+def _allowed_rates(place: Place, zones: Zones | None) -> Row:
     """Returns rates of the file's location, in one extent, and at the edge; None: unknown."""
     contiguous = seeks = due = edge = None
     if zones is not None:
@@ -236,8 +236,8 @@ def _place_and_edge(cells: Cells) -> Cells:
     )
 
 
-def _by_location(ends: Cells) -> tuple[float | None, bool]:
-    ratio, significant = by_noise(ends)
+def _compare_by_location(ends: Cells) -> tuple[float | None, bool]:
+    ratio, significant = compare_with_noise(ends)
     return ratio, significant and ends[-1].rate > ends[0].rate
 
 
@@ -264,7 +264,7 @@ PLACE = Axis(
     "place",
     cells=_places,
     ends=_place_and_edge,
-    apart=_by_location,
+    apart=_compare_by_location,
     figures=_place_figures,
     sentences=(
         "{name} is stored {where} of the {side}'s {device}[ in {extents}] and was read at "

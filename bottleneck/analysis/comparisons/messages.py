@@ -38,7 +38,7 @@ COLUMNS_OF_DATAGRAMS = (
 
 
 def _messages(report: Report) -> Iterator[Cell]:
-    for result in steps.measured(report, "latency"):
+    for result in steps.measured_steps(report, "latency"):
         small = next(_small_files(report), None)
         others = () if small is None or _latency(result) is None else (small,)
         for row in _message_rows(result):
@@ -71,11 +71,11 @@ def _message_figures(group: Group, _: Groups) -> Row:
     verb = small.setting.verb if small else ""
     return {
         **_fit(result),
-        **_as_measured(group.cells),
+        **_measured_figures(group.cells),
         "p50_seconds": steps.positive(details, "percentiles", "p50_seconds"),
         "p99_seconds": steps.positive(details, "percentiles", "p99_seconds"),
         "cold_seconds": cold - warm if cold and warm and cold > warm else None,
-        "biased_seconds": _biased(result),
+        "biased_seconds": _biased_latency(result),
         "nagle": details.get("nagle") if group.significant else None,
         "trips": trips and table.number_text(trips, "round trip"),
         "copied": f"{verb}ed" if verb in MOVING else "copied",
@@ -103,7 +103,7 @@ def _fit(result: MeasuredStep) -> Row:
     }
 
 
-def _as_measured(cells: Cells) -> Row:
+def _measured_figures(cells: Cells) -> Row:
     """Returns the shortest message, the best rate and half of it."""
     rows = [each.row for each in cells if each.row["warm_one_seconds"]]
     rates = {each["message_bytes"]: each["warm_one_bytes_per_second"] for each in rows}
@@ -129,7 +129,7 @@ def _latency(result: MeasuredStep) -> float | None:
     return result.details.fit.latency_seconds or usual
 
 
-def _biased(result: MeasuredStep) -> float | None:
+def _biased_latency(result: MeasuredStep) -> float | None:
     """Returns the latency by a fit over cold connections, if it is far too high."""
     biased = steps.positive(result.outcome.details, "cold_fit", "latency_seconds")
     latency = result.details.fit.latency_seconds
@@ -146,7 +146,7 @@ def _nagle(ends: Cells) -> tuple[float | None, bool]:
 
 
 def _small_files(report: Report) -> Iterator[MeasuredStep]:
-    for result in steps.measured(report, "small-files"):
+    for result in steps.measured_steps(report, "small-files"):
         if steps.positive(result.outcome.details, "round_trips_per_file") and result.intact:
             yield result
 
@@ -177,7 +177,7 @@ MESSAGES = Axis(
 
 
 def _datagrams(report: Report) -> Iterator[Cell]:
-    for result in steps.measured(report, "udp"):
+    for result in steps.measured_steps(report, "udp"):
         path = {"verb": result.setting.verb or None, "bytes_per_second": result.rate.median}
         row = table.read(result.outcome.details, COLUMNS_OF_DATAGRAMS, **path)
         if row is None or row["lost_datagrams"] is None:
@@ -187,7 +187,7 @@ def _datagrams(report: Report) -> Iterator[Cell]:
             yield table.cell(result, {**row, "loss_ratio": lost / sent})
 
 
-def _by_loss(ends: Cells) -> tuple[float | None, bool]:
+def _compare_by_loss(ends: Cells) -> tuple[float | None, bool]:
     sent, lost = (ends[0].row[f"{name}_datagrams"] for name in ("sent", "lost"))
     significant = lost >= LEAST_LOST and lost / sent >= LEAST_LOSS_RATIO
     return None if lost == sent else sent / (sent - lost), significant
@@ -223,7 +223,7 @@ def _share(ratio: float) -> str:
 DATAGRAMS = Axis(
     "datagrams",
     cells=_datagrams,
-    apart=_by_loss,
+    apart=_compare_by_loss,
     figures=_datagram_figures,
     sentences=(
         "{moving} datagrams[ of {payload} bytes] at {pace_bytes_per_second}: the path[{unsure} or "

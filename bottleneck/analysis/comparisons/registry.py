@@ -36,7 +36,7 @@ AXES = (
 )
 
 
-def compared(report: Report, limits: Limits) -> Iterator[Comparison]:
+def all_comparisons(report: Report, limits: Limits) -> Iterator[Comparison]:
     """Yields all comparisons, with a note on those disturbed or beyond a link's rate."""
     for axis in AXES:
         for each in comparisons(axis, report, limits):
@@ -63,7 +63,7 @@ def _crowd(report: Report, comparison: Comparison) -> str:
         result = steps.found_at(report, index)
         for side in SIDES:
             load = None if result is None else load_of(report, result, side)
-            if load is not None and load.crowded:
+            if load is not None and load.is_crowded:
                 share = percent_text(load.others_ratio)
                 text = f"other processes used {share} of the {side}'s CPU, which was full"
                 crowd = max(crowd, (load.others_ratio, text))

@@ -21,11 +21,11 @@ from probes.core.records import SIDES
 MANY = 10_000
 DOING = {"pull": "pulled", "push": "pushed"}
 MOST_RATIO, SURE_RATIO = 0.5, 0.75
-"""Share of a file's time that is round trips, for them to be named, and with certainty."""
+"""Least share of a file's time in round trips at which they are named; and named with certainty."""
 SHORT_SECONDS = 1e-3
-"""Round trip of a LAN, below which half of it is the server's own work."""
+"""Most RTT of a LAN, half of which is the server's own work."""
 LINK_RATIO = 0.2
-"""Share of a file's time that its bytes take on the link, up to which the link does not matter."""
+"""Most share of a file's time on the link at which the link does not matter."""
 CPU_TRUST, TRIPS_TRUST, SURE_TRIPS_TRUST, SERVER_TRUST = 0.8, 0.7, 0.9, 0.4
 """Confidence by cause; the server's work is the remainder: software, disk and directory."""
 COLUMNS = (
@@ -39,7 +39,7 @@ Because = tuple[tuple[str, str | None, str, float], str]
 
 
 def _small_files(report: Report) -> Iterator[Cell]:
-    for result in steps.measured(report, "small-files"):
+    for result in steps.measured_steps(report, "small-files"):
         details, verb = result.outcome.details, result.setting.verb
         files = steps.positive(details, "files")
         size = steps.positive(result.plan.setting, "file_bytes")
@@ -51,7 +51,7 @@ def _small_files(report: Report) -> Iterator[Cell]:
             for copy in steps.copies(report)
             if copy.step is not None
             and copy.step.intact
-            and (copy.verb, copy.initiator, copy.native) == (verb, "client", False)
+            and (copy.verb, copy.initiator, copy.is_native) == (verb, "client", False)
         )
         row = table.read(details, COLUMNS, verb=verb, file_bytes=size, verdict=None)
         if size is None or verb not in DOING or row is None:
@@ -80,19 +80,19 @@ def _because(report: Report, small: Cell) -> Because:
     loads = {side: load_of(report, result, side) for side in SIDES}
     client, server = loads["client"], loads["server"]
     for side, load in loads.items():
-        if load is not None and load.crowded:
+        if load is not None and load.is_crowded:
             text = f"Other processes used {percent_text(load.others_ratio)} of the {side}'s CPU"
             return ("cpu", side, "contention", CPU_TRUST), text
     if client is not None and client.process_ratio >= SATURATED_RATIO:
         return ("instrument", "client", "ceiling", CPU_TRUST), "This tool itself used a full core"
     full = hindrance(server, "server")
     if full is not None and server is not None:
-        cause = "quota" if server.throttled else "all-cores" if server.full else "one-core"
+        cause = "quota" if server.is_throttled else "all-cores" if server.full else "one-core"
         return ("cpu", "server", cause, CPU_TRUST), table.capital(full)
-    return _of_time(row, 0.0 if client is None else client.process_ratio)
+    return _explain_time(row, 0.0 if client is None else client.process_ratio)
 
 
-def _of_time(row: Row, tool_ratio: float) -> Because:
+def _explain_time(row: Row, tool_ratio: float) -> Because:
     """Returns round trips, or the server's work beside them; unknown: neither stands out."""
     seconds, trips = row["seconds_per_file"], row["round_trips_seconds"]
     if trips is None:

@@ -21,7 +21,7 @@ from probes.core.records import SIDES, Skipped
 KIB, MIB = 1 << 10, 1 << 20
 DOING = {"pull": "read", "push": "write"}
 FITTED_RATIO = 0.5
-"""Distance of a fit from one of its cells, above which it predicts nothing; its knee is off."""
+"""Most distance of a usable fit from any of its cells."""
 PLAYER, TOOL = "some media players", "this tool"
 PROFILES = {
     "SMB1 clients of old": (60 * KIB, 1),
@@ -43,7 +43,7 @@ def _requests(report: Report) -> Iterator[Cell]:
         row["in_flight_bytes"] = row["in_flight_bytes"] or math.prod(shape)
         row["source"] = "measured"
         if shape in (
-            (e.request_bytes, e.depth) for e in transfer_rates.credible(report, each.result)
+            (e.request_bytes, e.depth) for e in transfer_rates.credible_cells(report, each.result)
         ):
             yield each
 
@@ -59,7 +59,7 @@ def _application(cells: Cells, name: str, request_bytes: int, depth: int) -> Cel
     """Returns the rate of a request size and depth: measured, else fitted; None: unknown."""
     result, flight = cells[0].result, float(request_bytes * depth)
     same = table.find(cells, request_bytes=request_bytes, depth=depth)
-    rate = _fitted(cells, flight) if same is None else same.rate
+    rate = _fitted_rate(cells, flight) if same is None else same.rate
     row = {
         **cells[0].row,
         "application": name,
@@ -72,7 +72,7 @@ def _application(cells: Cells, name: str, request_bytes: int, depth: int) -> Cel
     return None if rate is None else table.cell(result, row)
 
 
-def _fitted(cells: Cells, flight_bytes: float) -> float | None:
+def _fitted_rate(cells: Cells, flight_bytes: float) -> float | None:
     """Returns min(ceiling, in flight / RTT), as fitted; None: no fit that is good enough.
 
     If the cells show only one of both, it holds within their range.
@@ -113,7 +113,7 @@ def _request_figures(group: Group, _: Groups) -> Row:
     result, residual = group.cells[0].result, _residual(group.cells[0].result)
     player = group.ends[1] if len(group.ends) > 1 else None
     return {
-        "incredible": next(transfer_rates.incredible(group.report, result), None),
+        "incredible": next(transfer_rates.remark_on_incredible_cells(group.report, result), None),
         "does": DOING.get(result.setting.verb, "run"),
         "trip_seconds": result.details.rtt_seconds,
         "residual_ratio": residual if residual and residual > FITTED_RATIO else None,
@@ -156,7 +156,7 @@ def _channels(report: Report) -> Iterator[Cell]:
                 yield each
 
 
-def _refused(report: Report) -> Iterator[Comparison]:
+def _refused_channels(report: Report) -> Iterator[Comparison]:
     """Yields that the server takes one connection, if a skipped stage's reason says so."""
     sentence = "The server does not offer SMB multichannel: one connection per session."
     for index, (step, outcome) in enumerate(report.entries):
@@ -180,14 +180,14 @@ CHANNELS = Axis(
         "{times} slower than with one ({first.bytes_per_second}).",
         FULL_CORES[0],
     ),
-    remarks=_refused,
+    remarks=_refused_channels,
 )
 
 
 def _taxes(report: Report) -> Iterator[Cell]:
     steps_of = {
         (each.setting.verb, each.setting.security): each
-        for each in steps.measured(report, "smb-tax")
+        for each in steps.measured_steps(report, "smb-tax")
         if each.intact
     }
     for verb in MOVING:

@@ -11,7 +11,7 @@ from bottleneck.analysis.comparisons.axis import (
     Axis,
     Group,
     Groups,
-    by_noise,
+    compare_with_noise,
     pair_rows,
     pick_widest,
 )
@@ -27,23 +27,23 @@ from probes.core.records import SIDES, run_rate
 LONGEST_WORDS = 120
 
 
-def _started(report: Report) -> list[Cell]:
+def _comparable_copies(report: Report) -> list[Cell]:
     cells = [
         each
         for each in table.copies(report)
-        if not each.row["native"]
+        if not each.row["is_native"]
         and (each.row["initiator"] == "server" or each.row["engine"] == OWN)
     ]
     return sorted(cells, key=lambda e: (SIDES.index(e.row["sender"]), CACHES.index(e.row["cache"])))
 
 
-def _by_server(pair: Cells) -> Cell:
+def _server_copy(pair: Cells) -> Cell:
     return next(each for each in pair if each.row["initiator"] == "server")
 
 
 def _same_end(pair: Cells) -> Cells:
     """Returns both copies by their acknowledged rate, if the server's was not flushed."""
-    if _by_server(pair).row["durable"]:
+    if _server_copy(pair).row["durable"]:
         return pair
     rates = (e.row["durable"] and e.row["acknowledged_bytes_per_second"] for e in pair)
     return [
@@ -52,18 +52,18 @@ def _same_end(pair: Cells) -> Cells:
     ]
 
 
-def _by_our_server(pair: Cells) -> bool:
+def _is_by_our_server(pair: Cells) -> bool:
     """Whether this tool itself is one of the file servers, so that a difference is its own."""
-    return _by_server(pair).row["engine_server"] in OURS
+    return _server_copy(pair).row["engine_server"] in OURS
 
 
 def _started_apart(pair: Cells) -> tuple[float | None, bool]:
-    ratio, significant = by_noise(pair)
-    return ratio, significant and not _by_our_server(pair)
+    ratio, significant = compare_with_noise(pair)
+    return ratio, significant and not _is_by_our_server(pair)
 
 
 def _initiator_rows(group: Group) -> Iterator[Row]:
-    row = _by_server(group.ends).row
+    row = _server_copy(group.ends).row
     better = group.fast.row["starter"] if group.significant else None
     return pair_rows(
         group, INITIATOR, **table.pick(row, "engine engine_server durable"), better=better
@@ -72,11 +72,11 @@ def _initiator_rows(group: Group) -> Iterator[Row]:
 
 def _initiator_figures(group: Group, groups: Groups) -> Row:
     different = [each for each in groups if each.significant]
-    engines = dict.fromkeys(_by_server(each.ends).row["engine"] for each in groups)
+    engines = dict.fromkeys(_server_copy(each.ends).row["engine"] for each in groups)
     # The server's share may sign or encrypt while TARGET does not, which costs throughput.
     guards = {each.row["initiator"]: each.row["security"] for each in group.ends}
     others = len(groups) - len(different)
-    comparable = not all(_by_our_server(each.ends) for each in groups)
+    comparable = not all(_is_by_our_server(each.ends) for each in groups)
     return {
         "not_comparable": not comparable,
         "same": comparable and not different,
@@ -103,7 +103,7 @@ def _advice(groups: list[Group]) -> str:
 
 
 def _gain(group: Group) -> str:
-    acknowledged = "" if _by_server(group.ends).row["durable"] else ", acknowledged"
+    acknowledged = "" if _server_copy(group.ends).row["durable"] else ", acknowledged"
     rates = f"{rate_text(group.fast.rate)} instead of {rate_text(group.slow.rate)}{acknowledged}"
     return table.write(
         "{direction} ({cache}) is {times} as fast if the {initiator} starts it ({rates})",
@@ -111,7 +111,7 @@ def _gain(group: Group) -> str:
     )
 
 
-def _reported(report: Report) -> Iterator[Comparison]:
+def _reported_comparisons(report: Report) -> Iterator[Comparison]:
     """Yields a comparison for each direction that a person reported without figures."""
     for each in steps.items(report.target, "starts") if is_supplied(report) else ():
         sender, better = (steps.word(each, name) for name in ("sender", "better"))
@@ -127,8 +127,8 @@ def _reported(report: Report) -> Iterator[Comparison]:
 
 INITIATOR = Axis(
     "initiator",
-    cells=_started,
-    equal="sender cache dialect of_file proven",
+    cells=_comparable_copies,
+    equal="sender cache dialect is_of_file proven",
     varies="starter",
     names=("sender", "receiver"),
     ends=_same_end,
@@ -150,7 +150,7 @@ INITIATOR = Axis(
         "{guarded}The client's copies were {guards.client}, the server's {guards.server}; this may "
         "cause or hide a difference.",
     ),
-    remarks=_reported,
+    remarks=_reported_comparisons,
 )
 
 
@@ -174,7 +174,7 @@ DURABILITY = Axis(
     columns="copy dialect acknowledged_bytes_per_second durable_bytes_per_second flush_seconds "
     "ratio",
     leading=pick_widest,
-    figures=lambda group, _: {"by": table.by_text(group.cells[0])},
+    figures=lambda group, _: {"by": table.program_text(group.cells[0])},
     sentences=(
         "{copy} ({by}) was acknowledged at {acknowledged_bytes_per_second} but on the {receiver}'s "
         "disk at {durable_bytes_per_second}. A program that does not wait for the flush shows at "

@@ -37,11 +37,11 @@ def write(template: str, row: Row) -> str:
     `{best.in_flight_bytes}` is a figure of the row `best` in the row. A bool is a condition: True
     writes nothing, and False is like unknown. Text in [brackets] is left out by itself.
     """
-    parts = [_filled(each, row) for each in re.split(r"[][]", template)]
+    parts = [_filled_template(each, row) for each in re.split(r"[][]", template)]
     return "" if None in parts[::2] else "".join(filter(None, parts))
 
 
-def _filled(template: str, row: Row) -> str | None:
+def _filled_template(template: str, row: Row) -> str | None:
     parts = []
     for text, path, _, _ in Formatter().parse(template):
         parts.append(text)
@@ -117,7 +117,6 @@ Cells = Sequence[Cell]
 
 
 def single(rate: float) -> Spread:
-    """Returns the spread of one run."""
     return Spread(rate, rate, rate, 1)
 
 
@@ -136,7 +135,7 @@ def cell(result: MeasuredStep, row: Row, source: Any = None, *others: MeasuredSt
 
 def list_cells(report: Report, stage: str, name: str, columns: str) -> Iterator[Cell]:
     """Yields the rows that the steps of a stage list by a name in their details."""
-    for result in steps.measured(report, stage):
+    for result in steps.measured_steps(report, stage):
         setting = {"over": result.setting.over, "verb": result.setting.verb or None}
         for each in steps.items(result.outcome.details, name) if result.intact else ():
             row = read(each, columns, initiator=result.plan.initiator, **setting)
@@ -155,7 +154,6 @@ def rate_of(cell: Cell) -> float:
 
 
 def fastest(cells: Iterable[Cell]) -> Cell:
-    """Returns the cell with the highest rate."""
     return max(cells, key=rate_of)
 
 
@@ -181,7 +179,7 @@ def copies(report: Report) -> Iterator[Cell]:
         result = copy.step
         if result is None or not result.intact:
             continue
-        fields = "initiator dialect engine verb cache sender receiver of_file native"
+        fields = "initiator dialect engine verb cache sender receiver is_of_file is_native"
         details = "request_bytes depth in_flight_bytes engine_server flush_seconds"
         details += " acknowledged_bytes_per_second"
         row = {
@@ -204,9 +202,9 @@ def copies(report: Report) -> Iterator[Cell]:
         yield Cell(result, row, result.rate, copy)
 
 
-def by_text(cell: Cell) -> str:
+def program_text(cell: Cell) -> str:
     """Returns the program and dialect of a copy, in words."""
-    row, native = cell.row, cell.row["native"]
+    row, native = cell.row, cell.row["is_native"]
     method = "the operating system's copy" if native else row["name"]
     program = "" if native or row["engine"] == OWN else f" with {row['engine']}"
     return f"{method}{program}{', started by the server' if row['initiator'] == 'server' else ''}"

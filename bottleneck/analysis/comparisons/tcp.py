@@ -16,9 +16,9 @@ from probes.core.records import SIDES
 USUAL_BYTES = 8192
 """Buffer size of many programs, and the default of ttcp and similar tools."""
 CALL_RATIO = 0.5
-"""Share of the best rate, below which a buffer's time is mostly the call itself."""
+"""Least share of the best rate at which a buffer's time is not mostly the call itself."""
 QUEUED_TIMES = 2
-"""RTT under load over the idle RTT, above which the difference is a queue."""
+"""Least ratio of loaded to idle RTT at which the difference is a queue."""
 MOST_REASON = 200
 """Most characters of another program's message."""
 BUFFER = (
@@ -115,17 +115,17 @@ def _window_knee(cells: Cells) -> Cell:
     return table.find(cells, **figures) or table.fastest(cells)
 
 
-def _tuned(cells: Cells) -> Cell | None:
+def _tuned_cell(cells: Cells) -> Cell | None:
     return table.find(cells, window_bytes=0, streams=1)
 
 
 def _best_and_tuned(cells: Cells) -> Cells:
-    tuned = _tuned(cells)
+    tuned = _tuned_cell(cells)
     return (table.fastest(cells),) if tuned is None else (table.fastest(cells), tuned)
 
 
 def _window_rows(group: Group) -> Iterator[Row]:
-    best, knee, tuned = group.ends[0], _window_knee(group.cells), _tuned(group.cells)
+    best, knee, tuned = group.ends[0], _window_knee(group.cells), _tuned_cell(group.cells)
     standings = {id(tuned): "autotuned", id(best): "best", id(knee): "knee"}
     return ({**each.row, "standing": standings.get(id(each))} for each in group.cells)
 
@@ -143,7 +143,7 @@ def _reaches(cell: Cell) -> str:
 
 def _window_figures(group: Group, _: Groups) -> Row:
     cells, result = group.cells, group.cells[0].result
-    best, knee, tuned = group.ends[0], _window_knee(cells), _tuned(cells)
+    best, knee, tuned = group.ends[0], _window_knee(cells), _tuned_cell(cells)
     limited = _window_limited(cells)
     details, broken = result.outcome.details, steps.items(result.outcome.details, "broken")
     full = next(filter(None, (hindrance(load(result.usage(each)), each) for each in SIDES)), None)
@@ -154,10 +154,10 @@ def _window_figures(group: Group, _: Groups) -> Row:
         "knee": _reaches(knee),
         "share_ratio": None if knee is best else knee.rate / best.rate,
         "rtt_seconds": steps.positive(details, "rtt_seconds"),
-        **({} if tuned in (None, knee, best) else _tuning(best, tuned, full)),
+        **({} if tuned in (None, knee, best) else _tuning_figures(best, tuned, full)),
         "held": limited and _reaches(limited),
         "held_bytes_per_second": limited and limited.rate,
-        "clipped_bytes": _clipped(cells),
+        "clipped_bytes": _clipped_window(cells),
         "queued_times": loaded / idle if queued else None,
         "out_of_time": steps.flag(details, "left_out"),
         "broken": len(broken) or None,
@@ -165,7 +165,7 @@ def _window_figures(group: Group, _: Groups) -> Row:
     }
 
 
-def _tuning(best: Cell, tuned: Cell | None, full: str | None) -> Row:
+def _tuning_figures(best: Cell, tuned: Cell | None, full: str | None) -> Row:
     """Returns the figures of automatic tuning, if it is neither the best nor the knee."""
     assert tuned is not None
     same = factor(best.rate, tuned.rate) <= SINGLE_RATIO
@@ -183,7 +183,7 @@ def _window_limited(cells: Cells) -> Cell | None:
     return smallest if table.fastest(cells).rate > SINGLE_RATIO * smallest.rate else None
 
 
-def _clipped(cells: Cells) -> float | None:
+def _clipped_window(cells: Cells) -> float | None:
     grants = {each.row["window_bytes"]: each.row["granted_bytes"] for each in cells}
     pairs = sorted((window, grant) for window, grant in grants.items() if window and grant)
     clipped = (

@@ -29,7 +29,7 @@ from bottleneck.analysis.rules.registry import BY_WORDS
 BATCHING, SLOW_BATCHING, BATCHING_DOUBT = 1.5, 2.0, 0.5
 """Exponent by which a core's cost for each byte falls as a paced copy speeds up."""
 SLOW_BYTES_PER_SECOND = 50e6
-"""Rate below which a copy leaves a core idle between its packets."""
+"""Most rate of a copy that leaves a core idle between its packets."""
 PACED = ("network", "tcp", "smb")
 """Components whose limit lets bytes trickle in, a few for each wake-up of a core."""
 LEAST_BUSY = 0.05
@@ -43,7 +43,7 @@ TAKEN_DOUBT = 0.3
 SAME_RATIO = 1.01
 """Distance of two figures of one limit."""
 REFUTED_RATIO = 0.95
-"""Share of the copy's rate below which a measurement is not the component's limit."""
+"""Least share of the copy's rate at which a measurement is the component's limit."""
 MET_BY_TESTS = ("loss", "mtu", "pcie", "usb")
 """Causes that slow down the tests of TCP by itself as well."""
 MOST_OTHERS_RATIO = 0.99
@@ -78,7 +78,7 @@ def capability(copy: CopyFacts, part: Part, fixes: Sequence[Fix]) -> Band | None
     band = _capability(copy, part, fixes)
     # The limit after a removed one is no lower than that.
     floor = max((each.level for each in fixes), default=0.0)
-    return None if band is None else Band.over(max, band, Band(floor, floor, floor))
+    return None if band is None else Band.combine(max, band, Band(floor, floor, floor))
 
 
 def _capability(copy: CopyFacts, part: Part, fixes: Sequence[Fix]) -> Band | None:
@@ -90,7 +90,7 @@ def _capability(copy: CopyFacts, part: Part, fixes: Sequence[Fix]) -> Band | Non
         return UNLIMITED
     match part[0]:
         case "network":
-            band = slotted(copy, _path(copy, fix), fixes)
+            band = path_with_slots(copy, _path(copy, fix), fixes)
         case "disk":
             band = _disk(copy, part, fix)
         case "cpu":
@@ -100,14 +100,14 @@ def _capability(copy: CopyFacts, part: Part, fixes: Sequence[Fix]) -> Band | Non
     if not any(each.part[0] == "cpu" for each in fixes):
         return band
     # The component's test may have waited for the same CPU: its rate is a lower bound.
-    floor = demonstrated(copy, part)
+    floor = demonstrated_rate(copy, part)
     if band is None:
         return Band(floor, math.inf, math.inf) if floor > copy.rate.median else None
     is_link = part == NETWORK and model.looks_like(band.median) is not None
     return band if is_link else replace(band, high=math.inf)
 
 
-def demonstrated(copy: CopyFacts, part: Part) -> float:
+def demonstrated_rate(copy: CopyFacts, part: Part) -> float:
     """Returns the least that a component can do, bytes per second: the highest rate through it.
 
     For a disk that was watched, its rate with work all the time, by the utilization law.
@@ -123,7 +123,7 @@ def _use(copy: CopyFacts, part: Part) -> Level | None:
         return None
     # A view of both hosts sees each component that has work.
     idle = Level(0.0, 0.0, 0.0) if copy.view == "both" else None
-    return next((each.level for each in copy.of(part, BUSY)), idle)
+    return next((each.level for each in copy.facts_of(part, BUSY)), idle)
 
 
 def is_too_small(copy: CopyFacts, part: Part) -> bool:
@@ -138,13 +138,15 @@ def _above(floor: float, low: float, median: float, high: float) -> Band:
 def _tests(copy: CopyFacts, part: Part) -> list[Band]:
     """Returns a component's rates by itself, lowest first, unless the copy exceeds them."""
     assert copy.rate is not None
-    levels = [each.level for each in copy.of(part, ALONE)]
-    bands = (Band.of(each) for each in levels if each.median >= REFUTED_RATIO * copy.rate.median)
+    levels = [each.level for each in copy.facts_of(part, ALONE)]
+    bands = (
+        Band.from_rate(each) for each in levels if each.median >= REFUTED_RATIO * copy.rate.median
+    )
     return sorted(bands, key=lambda each: each.median)
 
 
 def _path(copy: CopyFacts, fix: Fix | None) -> Band | None:
-    floor = demonstrated(copy, NETWORK)
+    floor = demonstrated_rate(copy, NETWORK)
     assert copy.rate is not None
     if fix is not None and fix.words[2] == "contention":
         others = max((e.value for e in copy.signs if e.name == "others-traffic"), default=0.0)
@@ -155,7 +157,7 @@ def _path(copy: CopyFacts, fix: Fix | None) -> Band | None:
     if tests and (fix is None or fix.words[2] not in MET_BY_TESTS):
         return _above(floor, tests[-1].low, tests[-1].median, tests[-1].high)
     lifted_level = fix.level if fix is not None else 0.0
-    levels = (each.level.median for each in copy.of(NETWORK, ALLOWS))
+    levels = (each.level.median for each in copy.facts_of(NETWORK, ALLOWS))
     link = min((each for each in levels if each > SAME_RATIO * lifted_level), default=None)
     if link is not None and link >= REFUTED_RATIO * floor:
         return _above(floor, link, link, link)
@@ -166,7 +168,7 @@ def _path(copy: CopyFacts, fix: Fix | None) -> Band | None:
     return None
 
 
-def slotted(copy: CopyFacts, path: Band | None, fixes: Sequence[Fix]) -> Band | None:
+def path_with_slots(copy: CopyFacts, path: Band | None, fixes: Sequence[Fix]) -> Band | None:
     """Returns a path's rates with the slots and buses of its cards."""
     limits = [e.ceiling for of, e in copy.claims if of == NETWORK and e.ceiling.component == "bus"]
     remaining = [
@@ -175,12 +177,12 @@ def slotted(copy: CopyFacts, path: Band | None, fixes: Sequence[Fix]) -> Band | 
     if not remaining:
         return path
     level = min(each.bytes_per_second for each in remaining)
-    bus = _above(demonstrated(copy, NETWORK), level, level, level)
-    return bus if path is None else Band.over(min, path, bus)
+    bus = _above(demonstrated_rate(copy, NETWORK), level, level, level)
+    return bus if path is None else Band.combine(min, path, bus)
 
 
 def _disk(copy: CopyFacts, part: Part, fix: Fix | None) -> Band | None:
-    floor = demonstrated(copy, part)
+    floor = demonstrated_rate(copy, part)
     if tests := _tests(copy, part):
         band = tests[0 if fix is None else -1]
         if fix is not None and band.median < REFUTED_RATIO * floor:
@@ -193,7 +195,7 @@ def _disk(copy: CopyFacts, part: Part, fix: Fix | None) -> Band | None:
     return _above(floor, *(rate / max(LEAST_BUSY, e) for e in (use.high, use.median, use.low)))
 
 
-def _batching(copy: CopyFacts, fixes: Sequence[Fix]) -> float:
+def _batching_exponent(copy: CopyFacts, fixes: Sequence[Fix]) -> float:
     """Returns the exponent by which a core carries more than its utilization suggests."""
     assert copy.rate is not None
     if not fixes or fixes[0].part[0] not in PACED:
@@ -206,7 +208,7 @@ def likely_ceiling(copy: CopyFacts, ceiling: Ceiling, fixes: Sequence[Fix]) -> C
     is_load = ceiling.standing == "estimated" and ceiling.component in ("cpu", "instrument")
     if copy.rate is None or not is_load or any(ceiling.key == each.words for each in fixes):
         return ceiling
-    rate, batching = copy.rate.median, _batching(copy, fixes)
+    rate, batching = copy.rate.median, _batching_exponent(copy, fixes)
     floor, level = max((each.level for each in fixes), default=0.0), ceiling.bytes_per_second
     level = max(floor, model.scaled_by_load(rate, min(1.0, rate / level), batching))
     high = max(level, ceiling.high_bytes_per_second)
@@ -214,23 +216,23 @@ def likely_ceiling(copy: CopyFacts, ceiling: Ceiling, fixes: Sequence[Fix]) -> C
 
 
 def _cpu(copy: CopyFacts, part: Part, fixes: Sequence[Fix]) -> Band:
-    costs = next((each.level for each in copy.of(part, COSTS)), None)
+    costs = next((each.level for each in copy.facts_of(part, COSTS)), None)
     if costs is None or copy.rate is None:
         return UNLIMITED
     cap = fixes[0].part[0] if fixes else ""
     if cap == "cpu" and fixes[0].words[2] == "contention":
         # Beside other work a load says little: the limit lies between the rates that were reached,
         # some of them without a disk, and that load scaled up.
-        floor, high = demonstrated(copy, part), costs.high * (1 + BATCHING_DOUBT)
+        floor, high = demonstrated_rate(copy, part), costs.high * (1 + BATCHING_DOUBT)
         if all(each.part != part for each in fixes):
             return Band(floor, math.inf, math.inf)
         low = max(copy.rate.median, floor / DISKLESS_TIMES)
         return _above(low, low, math.sqrt(low * max(low, high)), high)
-    rate, batching = copy.rate.median, _batching(copy, fixes)
+    rate, batching = copy.rate.median, _batching_exponent(copy, fixes)
     doubt = BATCHING_DOUBT if cap in (*PACED, "cpu") else 0.0
     ratio = min(1.0, rate / costs.median)
     # A CPU that is stopped repeatedly has cold caches.
-    low = max(demonstrated(copy, part), costs.low * (1 - TAKEN_DOUBT if cap == "cpu" else 1.0))
+    low = max(demonstrated_rate(copy, part), costs.low * (1 - TAKEN_DOUBT if cap == "cpu" else 1.0))
     median, high = (model.scaled_by_load(rate, ratio, batching + e) for e in (0.0, doubt))
     band = _above(low, low, median, max(high, costs.high))
     if ratio < LIGHT_LOAD_RATIO:
@@ -241,12 +243,12 @@ def _cpu(copy: CopyFacts, part: Part, fixes: Sequence[Fix]) -> Band:
     if quota is not None and not any(each.part == part for each in fixes):
         tools.append(quota.value)
     ceiling = min(tools, default=math.inf)
-    return Band.over(min, band, Band(ceiling, ceiling, ceiling))
+    return Band.combine(min, band, Band(ceiling, ceiling, ceiling))
 
 
 def _window(copy: CopyFacts, part: Part) -> Band:
-    floor = demonstrated(copy, part)
-    levels = [Band.of(each.level) for each in copy.of(part, ALLOWS)]
+    floor = demonstrated_rate(copy, part)
+    levels = [Band.from_rate(each.level) for each in copy.facts_of(part, ALLOWS)]
     if part[0] == "tcp" and not copy.supplied and not is_too_small(copy, part):
         return UNLIMITED  # the kernel makes it larger as the copy speeds up
     if part[0] == "smb":

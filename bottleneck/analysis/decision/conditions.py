@@ -13,20 +13,20 @@ from bottleneck.analysis.rules.network.loss import bracket
 SEGMENT_BYTES = 1448
 """Payload of a usual packet."""
 FULL_RATIO = 0.9
-"""Copy's rate over that of several connections, from which on it fills the path despite losses."""
+"""Least ratio to the rate of several connections at which a copy fills the path despite losses."""
 MOSTLY_ALONE_TIMES = 2.0
 AT_WORK_RATIO = 0.4
-"""Share of the time with work, from which on a disk may be the reason for its server's pauses."""
+"""Least share of the time with work of a disk that may be the reason for its server's pauses."""
 SHORT_OF_PATH_RATIO, FAR_BELOW_RATIO = 0.8, 0.1
 SCALED = ("one-core", "all-cores", "ceiling")
 """Causes whose limit is a load that was scaled up."""
 FITS_RATIOS = 0.75, 1.3
 """Copy's rate over a limit that it runs at."""
 CHANGED_TIMES = 1.5
-"""Rate over the path at another time over the copy's, from which on the path has changed."""
+"""Least ratio of the path's rate at another time to the copy's that shows a changed path."""
 SHARED_FULL_RATIO, IMPOSSIBLE_RATIO = 0.8, 1.15
-"""Sum of a copy and others' traffic over the path's highest rate, from which on they fill it; over
-a link's limit, above which they cannot have shared it."""
+"""Sum of a copy and others' traffic over a rate: at least of a full path; at most of a shared
+link."""
 OTHERS_RATIO = 0.25
 NEAR_RATIOS = 0.7, 1.15
 """Copy's rate over a limit that is close enough to mention."""
@@ -42,7 +42,7 @@ def limit_fact(copy: CopyFacts, part: Part) -> Fact | None:
     if copy.rate is None:
         return None
     rate, (low, high) = copy.rate.median, NEAR_RATIOS
-    near = [e for e in copy.of(part, ALONE, ALLOWS) if low <= rate / e.level.median <= high]
+    near = [e for e in copy.facts_of(part, ALONE, ALLOWS) if low <= rate / e.level.median <= high]
     # A window's limit says more than a test of TCP that met the same limit.
     by_kind = {ALLOWS: 0, ALONE: 1 if part[0] == "tcp" else 0}
     apart = {each: abs(math.log(rate / each.level.median)) for each in near}
@@ -51,8 +51,8 @@ def limit_fact(copy: CopyFacts, part: Part) -> Fact | None:
 
 def faster_twin(copy: CopyFacts, part: Part) -> Fact | None:
     """Returns the fastest copy of the run that does not pass a component; None: none is faster."""
-    users = {each.words for each in copy.of(part, SHOWN)}
-    twins = [each for each in copy.of(NETWORK, SHOWN) if each.words not in users]
+    users = {each.words for each in copy.facts_of(part, SHOWN)}
+    twins = [each for each in copy.facts_of(NETWORK, SHOWN) if each.words not in users]
     twin = max(twins, key=lambda each: each.level.median, default=None)
     rate = math.inf if copy.rate is None else copy.rate.median
     return twin if twin is not None and twin.level.median >= CARRIED_TIMES * rate else None
@@ -83,7 +83,7 @@ def _fits(copy: CopyFacts, claim: Claim) -> bool:
     return low <= copy.rate.median / claim.ceiling.bytes_per_second <= high
 
 
-def claimed(words: str) -> Holds:
+def has_claim(words: str) -> Holds:
     """Makes the condition that a claim of a cause at the component's side fits the copy."""
 
     def holds(copy: CopyFacts, part: Part) -> bool:
@@ -130,7 +130,7 @@ def is_shared(copy: CopyFacts, part: Part) -> bool:
     # Their sum is more than one link carries, so they took different links.
     if link is not None and total > IMPOSSIBLE_RATIO * link:
         return False
-    highest = max((e.level.median for e in copy.of(NETWORK, ALONE, SHOWN)), default=0.0)
+    highest = max((e.level.median for e in copy.facts_of(NETWORK, ALONE, SHOWN)), default=0.0)
     return total >= SHARED_FULL_RATIO * highest
 
 
@@ -178,7 +178,7 @@ def was_faster(copy: CopyFacts, part: Part) -> bool:
 
 def is_starting(copy: CopyFacts, part: Part) -> bool:
     """Whether the copy ended while TCP still grew, below other rates over the path."""
-    other = [each for each in copy.of(NETWORK, ALONE, SHOWN) if not each.beside]
+    other = [each for each in copy.facts_of(NETWORK, ALONE, SHOWN) if not each.is_of_twin]
     highest = max((each.level.median for each in other), default=math.inf)
     return (
         copy.sign("grows") is not None

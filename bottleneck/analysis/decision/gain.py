@@ -15,9 +15,9 @@ from bottleneck.analysis.decision.capability import (
     SLOW_BYTES_PER_SECOND,
     Fix,
     capability,
-    demonstrated,
+    demonstrated_rate,
     likely_ceiling,
-    slotted,
+    path_with_slots,
 )
 from bottleneck.analysis.decision.causes import rows
 from bottleneck.analysis.facts.counters import FAR_SECONDS
@@ -28,9 +28,9 @@ from bottleneck.analysis.model import Band
 from bottleneck.analysis.steps import OWN
 
 READ_LATE, WRITE_LATE = Band(0.12, 0.07, 0.0), Band(0.5, 0.35, 0.2)
-"""Share of the transfer's own time that passes before a disk works beside it."""
+"""Share of the transfer's own time before a disk works in parallel."""
 AWAKE_BYTES_PER_SECOND, LATEST_RATIO, LATE_DOUBT = 2e7, 0.9, 0.15
-"""Start of a disk in a push, at its first flush: measured at disks of 12 to 100 MB/s."""
+"""Rate, latest start and error of a disk in a push, at its first flush; for 12 to 100 MB/s."""
 TWIN_DOUBT, LINK_DOUBT, FAR_DOUBT = 0.04, 0.05, 0.15
 """Error of a rate predicted from a twin, and from a link, near and far, as ratios."""
 SHARE, SLOW_SHARE, OTHERS_SHARE = 0.975, 0.99, 0.9
@@ -42,7 +42,7 @@ REACHED_RATIO = 0.8
 TENFOLD = 10.5
 """Largest step to a faster link: the next kind of link."""
 AGAIN_TIMES = 1.5
-"""Rate at another time over a link's limit, from which on the path carries that again."""
+"""Least ratio of a rate at another time to a link's limit at which the path carries that again."""
 UNBOUNDED_TIMES = 2.0
 """Highest expected rate over the median where no limit is known above it."""
 ENDS = ("low", "median", "high")
@@ -70,7 +70,7 @@ def gain(copy: CopyFacts, fixes: Sequence[Fix]) -> Gain:
 def rungs(copy: CopyFacts, cap: Fix) -> Iterator[Rung]:
     """Yields the cap and the limits after it, as long as they are known."""
     assert copy.rate is not None
-    rate: Band | None = Band.of(copy.rate)
+    rate: Band | None = Band.from_rate(copy.rate)
     yield Rung(*cap.words, cap.level, rate, None)
     fixes, bits = [cap], 0
     while True:
@@ -79,7 +79,7 @@ def rungs(copy: CopyFacts, cap: Fix) -> Iterator[Rung]:
             return
         # Lifting more slows nothing down.
         predicted = outcome.predicted
-        rate = None if rate is None or predicted is None else Band.over(max, predicted, rate)
+        rate = None if rate is None or predicted is None else Band.combine(max, predicted, rate)
         bits = max(bits, outcome.link_bits or 0)
         link = model.link_payload(bits) if bits else None
         level = outcome.next.ceiling_bytes_per_second
@@ -104,9 +104,9 @@ def _gain(copy: CopyFacts, fixes: Sequence[Fix]) -> tuple[Part | None, Gain]:
     if bits is not None:
         carries = model.link_payload(bits)
         link = Band(carries, carries, carries)
-        bands[NETWORK] = slotted(copy, link, fixes) or link
-    rates = [_composed(copy, bands, reference, end) for end in ENDS]
-    missing = _missing(copy, bands, reference, rates[1])
+        bands[NETWORK] = path_with_slots(copy, link, fixes) or link
+    rates = [_composed_rate(copy, bands, reference, end) for end in ENDS]
+    missing = _unmeasured_component(copy, bands, reference, rates[1])
     if missing is None and math.isinf(rates[1]):
         # All that is known are lower bounds.
         if NETWORK not in copy.chain:
@@ -116,7 +116,7 @@ def _gain(copy: CopyFacts, fixes: Sequence[Fix]) -> tuple[Part | None, Gain]:
         return part, Gain(limit, missing=missing, link_bits=None if limit is None else bits)
     # Taking a limit away slows nothing down.
     low, median, high = (max(each, copy.rate.median) for each in rates)
-    band = Band(low, median, max(median, min(high, UNBOUNDED_TIMES * median))).widened()
+    band = Band(low, median, max(median, min(high, UNBOUNDED_TIMES * median))).widened_band()
     return part, Gain(limit, replace(band, low=max(band.low, copy.rate.median)), link_bits=bits)
 
 
@@ -126,7 +126,7 @@ def _lowest(copy: CopyFacts, bands: Bands) -> Part | None:
     if not limits:
         return None
     level, part = min(limits, key=lambda each: each[0])
-    return part if NETWORK in bands or demonstrated(copy, NETWORK) >= level else None
+    return part if NETWORK in bands or demonstrated_rate(copy, NETWORK) >= level else None
 
 
 def words_of(copy: CopyFacts, part: Part, level: float, fixes: Sequence[Fix] = ()) -> Named:
@@ -158,13 +158,13 @@ def _exchange(copy: CopyFacts, fixes: Sequence[Fix], following: Band | None) -> 
 # -- unknown limits --------------------------------------------------------------------------------
 
 
-def _missing(
+def _unmeasured_component(
     copy: CopyFacts, bands: Bands, reference: Reference | None, rate: float
 ) -> tuple[Part, float] | None:
     """Returns a component with too few figures, and its highest observed rate; None: none."""
     for part in (NETWORK, ("disk", copy.receiver), ("disk", copy.sender)):
         is_passed = part in copy.chain and (reference is None or part in reference.lacks)
-        if is_passed and part not in bands and demonstrated(copy, part) < rate:
+        if is_passed and part not in bands and demonstrated_rate(copy, part) < rate:
             return part, copy.highest(part, SHOWN)
     return None
 
@@ -190,23 +190,23 @@ def _reference(copy: CopyFacts, fixes: Sequence[Fix]) -> Reference | None:
     return None
 
 
-def _composed(copy: CopyFacts, bands: Bands, reference: Reference | None, end: str) -> float:
+def _composed_rate(copy: CopyFacts, bands: Bands, reference: Reference | None, end: str) -> float:
     """Returns the rate at one end of the range: the transfer's, with disks working in parallel."""
     if reference is None:
-        limits = (_transferred(copy, part, band, end) for part, band in bands.items())
+        limits = (_rate_in_transfer(copy, part, band, end) for part, band in bands.items())
         rate = min(limits, default=math.inf)
     else:
-        wide = Band.of(reference.level).widened(TWIN_DOUBT)
+        wide = Band.from_rate(reference.level).widened_band(TWIN_DOUBT)
         rate = float(getattr(wide, end))
     for part, band in bands.items():
         is_passed = reference is None or part in reference.lacks
         if part[0] == "disk" and is_passed and math.isfinite(band.median):
-            late = READ_LATE if part[1] == copy.sender else _late(copy, band.median)
+            late = READ_LATE if part[1] == copy.sender else _unflushed_ratio(copy, band.median)
             rate = model.behind(rate, getattr(band, end), getattr(late, end))
     return rate
 
 
-def _transferred(copy: CopyFacts, part: Part, band: Band, end: str) -> float:
+def _rate_in_transfer(copy: CopyFacts, part: Part, band: Band, end: str) -> float:
     level = float(getattr(band, end))
     if part != NETWORK:
         return math.inf if part[0] == "disk" else level
@@ -220,14 +220,14 @@ def _transferred(copy: CopyFacts, part: Part, band: Band, end: str) -> float:
 
 def share(copy: CopyFacts, path: float) -> float:
     """Returns the share of a path's rate that a copy gets: as others of this run, or as usual."""
-    shares = [e.level.median / path for e in copy.of(NETWORK, SHOWN) if e.beside]
+    shares = [e.level.median / path for e in copy.facts_of(NETWORK, SHOWN) if e.is_of_twin]
     if full := [each for each in shares if each >= FILLS_RATIO]:
         return min(1.0, max(full))
     usual = SLOW_SHARE if path < SLOW_BYTES_PER_SECOND else SHARE
     return usual if copy.engine == OWN else min(usual, OTHERS_SHARE)
 
 
-def _late(copy: CopyFacts, disk: float) -> Band:
+def _unflushed_ratio(copy: CopyFacts, disk: float) -> Band:
     """Returns the share of a transfer before its first flush wakes a disk: for a slow one all."""
     if copy.receiver == copy.initiator:
         return WRITE_LATE

@@ -22,13 +22,13 @@ from bottleneck.analysis.interface_facts import NOTHING, Behind, behind
 from bottleneck.analysis.model import looks_like
 from bottleneck.analysis.rules.registry import BY_WORDS, OF_ANY_COPY, OF_MADE_COPIES, REFINEMENTS
 from bottleneck.analysis.rules.smb.server_software import setting_behind
-from bottleneck.analysis.socket_buffers import BufferSetting, limiting
+from bottleneck.analysis.socket_buffers import BufferSetting, limiting_setting
 from bottleneck.analysis.steps import Copy
 from bottleneck.report.report import Report
 from probes.core.records import Spread
 
 LIGHT_LOAD_RATIO = 5.0
-"""A CPU's limit over the copy's rate, from which on the copy's load is too small to show it."""
+"""Least ratio of a CPU's limit to the copy's rate at which the load shows no limit."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def _claim(
     component, _, word = row.words.partition("/")
     side, cause = row.side_of(copy, part), BY_WORDS[component, word]
     setting: BufferSetting | Behind = (
-        limiting(evidence, word, side or "")
+        limiting_setting(evidence, word, side or "")
         or setting_behind(evidence, word, side or "")
         or NOTHING
     )
@@ -136,13 +136,13 @@ def ladder_of(report: Report, copy: Copy) -> Ladder:
     claims = [each for each in results if isinstance(each, Claim)]
     for refine in REFINEMENTS:
         claims = list(refine(evidence, claims))
-    claims = [_as_lower_bound(copy, each) for each in claims]
+    claims = [_bounded_claim(copy, each) for each in claims]
     claims.sort(key=lambda each: each.ceiling.bytes_per_second)
     remarks = dict.fromkeys(each for each in results if isinstance(each, str))
     return Ladder(tuple(claims), tuple(remarks))
 
 
-def _as_lower_bound(copy: Copy, claim: Claim) -> Claim:
+def _bounded_claim(copy: Copy, claim: Claim) -> Claim:
     """Returns a claim, as a lower bound if the copy used less than a fifth of that CPU."""
     ceiling, step = claim.ceiling, copy.step
     scaled = ceiling.standing == "estimated" and ceiling.component in ("cpu", "instrument")

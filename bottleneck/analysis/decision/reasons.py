@@ -37,7 +37,7 @@ def because(copy: CopyFacts, part: Part, row: Row, time: Attribution | None) -> 
         # The share of the time already states the wait for a window: its size is the news.
         detail = bound if part[0] == "tcp" and bound else observation or bound
         return "; ".join(filter(None, (went, detail)))
-    noted = next((e.words for e in copy.of(part, BUSY) if copy.supplied), "")
+    noted = next((e.words for e in copy.facts_of(part, BUSY) if copy.supplied), "")
     both = "; ".join(filter(None, (noted, bound, observation)))
     return both or f"{name} ({row.label}) is the likeliest limit: {_no_other(copy, part)}"
 
@@ -70,7 +70,7 @@ def _reasons(copy: CopyFacts, part: Part) -> Iterator[str]:
         yield f"at work for {percent_text(use)} of the copy's time"
     if limit is not None:
         yield f"{limit.words}: {rate_text(limit.level.median)}, close to the copy's rate"
-    others = (each for each in copy.of(part, ALONE, SHOWN, ALLOWS) if each != limit)
+    others = (each for each in copy.facts_of(part, ALONE, SHOWN, ALLOWS) if each != limit)
     fastest = max(others, key=lambda each: each.level.median, default=None)
     rate = math.inf if copy.rate is None else copy.rate.median
     if fastest is not None and fastest.level.median >= CARRIED_TIMES * rate:

@@ -12,13 +12,13 @@ from bottleneck.analysis.facts.record import UNKNOWN, CopyFacts, Part, View
 from bottleneck.analysis.finding import Named, Suspect
 
 LEAST = 0.5
-"""Likelihood below which nothing is named."""
+"""Least probability of a component that is named."""
 TIE_LEAST, TIE_SUM = 0.4, 0.8
-"""Likelihoods of two components that are named together: the first's, and their sum."""
+"""Two components that are named together: least probability of the first, and of both."""
 ENDS_LEAST, ENDS_SUM = 0.3, 0.6
-"""Such likelihoods of the two ends of one connection, which are one suspect."""
+"""Two ends of one connection, named as one suspect: least probability of the first, and of both."""
 RIVAL = 0.3
-"""Likelihood from which on a second component is named beside the first."""
+"""Least probability of a second component that is named beside the first."""
 MOST: dict[View, float] = {"both": 0.98, "hidden": 0.9, "alone": 0.9, "counters": 0.85, "": 0.85}
 LEAST_LIKELY = 0.01
 MOST_SUPPLIED = 0.7
@@ -78,7 +78,7 @@ def decide(copy: CopyFacts) -> Decision:
         part: Part = ("cpu", tool.ceiling.side)
         row = next(each for each in TABLE["cpu"] if each.words == "instrument/ceiling")
         return Decision(copy, part, row, min(copy.trust, tool.trust))
-    ranked = weigh(copy).ranked
+    ranked = weigh(copy).ranked_parts
     (first, likely), (second, less) = ranked[0], ranked[1]
     rival = second if less >= RIVAL and second != UNKNOWN else None
     suspects = tuple(ranked[:4])

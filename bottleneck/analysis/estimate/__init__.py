@@ -26,8 +26,7 @@ STAGES = ("disk", "network", "bus", "memory")
 """Components that all bytes pass one after the other."""
 NEAR_RATIO, CLEAR_RATIO = 1.1, 1.5
 CLEAR_TRUST, FAIR_TRUST, NEAR_TRUST = 0.6, 0.5, 0.4
-"""Confidence without a measurement, by the distance of the next limit; the last one also where a
-component is unknown."""
+"""Confidence without a measurement: the next limit is far; fair; near, or unknown."""
 INITIAL_SEGMENTS = 10
 """Segments that TCP sends before the first acknowledgement (RFC 6928)."""
 LOGIN_ROUND_TRIPS = 5
@@ -37,7 +36,7 @@ FILE_ROUND_TRIPS = {"pull": 2, "push": 3}
 MATHIS_LOW, MATHIS_HIGH = 0.7, math.sqrt(1.5)
 """Constant of Mathis et al. 1997: 1.22 without delayed acknowledgements; 0.7 by pathdiag."""
 MOSTLY_BYTES_RATIO = 0.8
-"""Share of the messages' bandwidth from which on requests wait for the link and not for replies."""
+"""Least share of the messages' bandwidth at which requests wait for the link, not for replies."""
 TRUST = 0.75
 """Confidence in figures that were not measured in this run."""
 
@@ -105,7 +104,7 @@ def estimate(setup: Envelope) -> Estimate:
     claims.sort(key=lambda each: each.ceiling.bytes_per_second)
     overlapped = in_turn = None
     if claims:
-        overlapped = model.overlapped([each.ceiling.bytes_per_second for each in claims])
+        overlapped = model.overlapped_rate([each.ceiling.bytes_per_second for each in claims])
         stages = _stages(claims)
         in_turn = min(overlapped, model.in_turn(stages)) if stages else overlapped
     trips = LOGIN_ROUND_TRIPS + FILE_ROUND_TRIPS[setup.verb] + _slow_start(setup, overlapped)
@@ -333,10 +332,10 @@ def sender_disk(setup: Envelope) -> Limits:
             f"{rate_text(setup.read.usual)}"
         )
         rule = f"{size} do not fit in {ram} of memory, and the disk reads {setup.read.rule}"
-        yield _of_disk(setup.read, "memory", setup.sender, "cache-size", words, rule)
+        yield _disk_claim(setup.read, "memory", setup.sender, "cache-size", words, rule)
         return
     words = f"the {setup.sender}'s disk reads at most {rate_text(setup.read.usual)}"
-    yield _of_disk(setup.read, "disk", setup.sender, "read", words, f"reads {setup.read.rule}")
+    yield _disk_claim(setup.read, "disk", setup.sender, "read", words, f"reads {setup.read.rule}")
 
 
 def receiver_disk(setup: Envelope) -> Limits:
@@ -346,10 +345,12 @@ def receiver_disk(setup: Envelope) -> Limits:
         return
     words = f"the {setup.receiver}'s disk writes at most {rate_text(setup.write.usual)}"
     rule = f"writes {setup.write.rule}"
-    yield _of_disk(setup.write, "disk", setup.receiver, "write", words, rule)
+    yield _disk_claim(setup.write, "disk", setup.receiver, "write", words, rule)
 
 
-def _of_disk(disk: DiskKind, component: str, side: str, cause: str, words: str, rule: str) -> Claim:
+def _disk_claim(
+    disk: DiskKind, component: str, side: str, cause: str, words: str, rule: str
+) -> Claim:
     detail = "file larger than memory" if component == "memory" else ""
     if disk.cause is not None and component == "disk":
         component, cause, detail = "bus", disk.cause, "USB"

@@ -14,24 +14,24 @@ from bottleneck.report.report import Report, median_run
 from probes.core.records import HostFacts, Spread
 
 FOREIGN_RATIO = 0.15
-"""Surplus of an interface's bytes over the copy's packets, from which on they are others'."""
+"""Least surplus of an interface's bytes over the copy's packets that is others' traffic."""
 LOSS_BASED = frozenset(
     "bic cubic highspeed htcp hybla illinois lp reno scalable veno westwood yeah".split()
 )
 """Congestion controls that take a lost packet for a full link (net/ipv4/tcp_*.c)."""
 STOPPED_RATIO = 0.1
-"""Share of quota periods that stopped a disk's program, from which on the quota was measured."""
+"""Least share of stopped quota periods at which a disk test measured the quota."""
 KEEPS_UP_RATIO = 0.25
-"""Unread bytes over the window, and share of looks with many, up to which a reader keeps up."""
+"""Reader that keeps up: most unread bytes over the window, most share of looks with many."""
 QUEUED_RATIO = 1.3
-"""Round trip under load over the shortest one, from which on a queue stands on the path."""
+"""Least ratio of loaded to shortest RTT at which a queue stands on the path."""
 STANDING_SECONDS, FULL_RATIO, ALWAYS_RATIO, PAUSED_RATIO = 1e-3, 0.5, 0.9, 2.0
-"""Standing queue on the path: its wait; share of looks with a full send queue, and with one always
-full; congestion window per round trip over the rate, above which the copy paused."""
+"""Queue on the path: least wait; least share of looks with a full send queue, and if always full;
+least ratio of congestion window per RTT to the rate of a copy that paused."""
 BACKLOG_SEGMENTS = 4
 """Unsent segments of a sender that has more to send than its congestion window allows."""
 STEADY_FROM_RATIO = 1 / 3
-"""Share of a run's time after which its start is over."""
+"""Share of a run's time that counts as its start."""
 STEADY_GAIN_RATIO = 1.15
 """Highest rate without the start over that with it; beyond, a burst is taken for the rate."""
 
@@ -51,12 +51,12 @@ class Connection:
         return self.sockets.congestion_control or self.step.details.congestion_control or ""
 
     @property
-    def loss_based(self) -> bool:
+    def is_loss_based(self) -> bool:
         """Whether its sender slows down for each lost packet; False as well where unknown."""
         return self.control in LOSS_BASED
 
     @property
-    def queued(self) -> bool:
+    def is_queued(self) -> bool:
         """Whether its packets stood in a queue on the path: the link was full; or unknown."""
         rtt, min_rtt = self.sockets.rtt_seconds_median, self.sockets.min_rtt_seconds
         return rtt is None or min_rtt is None or rtt > QUEUED_RATIO * min_rtt
@@ -99,7 +99,6 @@ class Evidence:
 
     @property
     def details(self) -> Details:
-        """Details that its step reported."""
         return self.step.details
 
     @property
@@ -111,14 +110,14 @@ class Evidence:
         return self.copy.receiver
 
     @property
-    def by_client(self) -> bool:
+    def is_by_client(self) -> bool:
         """Whether this tool's client made it."""
         return (self.copy.initiator, self.copy.engine) == ("client", OWN)
 
     @property
-    def lone(self) -> bool:
+    def sees_client_only(self) -> bool:
         """Whether this tool's client made it and the server was not observed."""
-        return self.by_client and self.report.server is None
+        return self.is_by_client and self.report.server is None
 
     @property
     def other_dialects(self) -> Iterator[Evidence]:
@@ -126,7 +125,7 @@ class Evidence:
         for copy in steps.copies(self.report):
             other = Evidence(self.report, copy)
             same = copy.name == self.copy.name and copy.dialect != self.copy.dialect
-            if same and copy.step is not None and other.by_client:
+            if same and copy.step is not None and other.is_by_client:
                 yield other
 
     @property
@@ -155,7 +154,7 @@ class Evidence:
         full = sockets.send_queue_full_ratio >= (ALWAYS_RATIO if always else FULL_RATIO)
         window = sockets.congestion_window_bytes_median or math.inf
         pauses = window > PAUSED_RATIO * self.rate.median * sockets.rtt_seconds_median
-        stands = sockets.by == "network" and connection.queued and waited >= STANDING_SECONDS
+        stands = sockets.by == "network" and connection.is_queued and waited >= STANDING_SECONDS
         return stands and backlog and full and not (always and pauses)
 
     @property
@@ -169,9 +168,9 @@ class Evidence:
         return path_rate(self.report, self.sender)
 
     @property
-    def believed(self) -> list[MeasuredStep]:
+    def believed_steps(self) -> list[MeasuredStep]:
         """The tcp steps in its direction, without those whose rate is impossible."""
-        return hardware_limits.believed(self.report, self.sender)
+        return hardware_limits.believed_steps(self.report, self.sender)
 
     @property
     def on_one_host(self) -> bool:
@@ -196,7 +195,7 @@ def host(report: Report, side: str) -> HostFacts | None:
     return report.client if side == "client" else report.server
 
 
-def hindered(step: MeasuredStep, side: str) -> str | None:
+def hindrance_text(step: MeasuredStep, side: str) -> str | None:
     """Returns in words why a side's CPU may have set the rate of a step; None: it did not."""
     cpu = load(step.usage(side))
     if cpu and step.plan.stage == "disk" and (cpu.throttled_ratio or 0.0) >= STOPPED_RATIO:
@@ -208,7 +207,7 @@ def hindered(step: MeasuredStep, side: str) -> str | None:
 
 def client_bound(step: MeasuredStep) -> bool:
     """Whether the client's own CPU may have set the rate of a step."""
-    return hindered(step, "client") is not None
+    return hindrance_text(step, "client") is not None
 
 
 # -- TCP alone ---------------------------------------------------------------------------------
@@ -216,7 +215,7 @@ def client_bound(step: MeasuredStep) -> bool:
 
 def transfers(report: Report, sender: str) -> Iterator[MeasuredStep]:
     """Yields the tcp steps in which a side sends."""
-    return (each for each in steps.measured(report, "tcp") if each.sender == sender)
+    return (each for each in steps.measured_steps(report, "tcp") if each.sender == sender)
 
 
 def streams(step: MeasuredStep) -> float:
@@ -252,7 +251,7 @@ def streams_gain(report: Report, sender: str) -> float | None:
 def smb_steps(report: Report, sender: str, initiator: str = "client") -> Iterator[MeasuredStep]:
     """Yields the intact SMB steps in one direction: copies, requests alone, security."""
     for stage in ("smb-copy", "smb-matrix", "smb-tax"):
-        for step in steps.measured(report, stage):
+        for step in steps.measured_steps(report, stage):
             name = (step.setting.verb or step.setting.copy).split(".")
             verb = next((part for part in name if part in steps.VERBS), None)
             is_usable = verb and step.intact and step.plan.initiator == initiator

@@ -12,8 +12,6 @@ from probes.core.lenient import Positive
 
 @dataclass(frozen=True)
 class Setting:
-    """Parameters of a step."""
-
     copy: str = ""
     verb: str = ""
     """push, pull; for a disk read, write."""
@@ -188,8 +186,6 @@ class Others:
 
 @dataclass(frozen=True)
 class GroupLimits:
-    """Limits of a control group on a device."""
-
     group: str | None = None
     read_bytes_per_second: Positive | None = None
     write_bytes_per_second: Positive | None = None
@@ -259,8 +255,6 @@ class PlaceDetails:
 
 @dataclass(frozen=True)
 class DiskDetails:
-    """Details of a disk step."""
-
     device: str | None = None
     place: PlaceDetails = PlaceDetails()
     zones: tuple[ZoneRow, ...] = ()
@@ -291,8 +285,6 @@ class Way:
 
 @dataclass(frozen=True)
 class PathDetails:
-    """Details of the path stage."""
-
     push: Way = Way()
     pull: Way = Way()
 

@@ -14,7 +14,7 @@ from bottleneck.analysis.attribution import patterns
 from bottleneck.analysis.attribution.shares import BOTH, HIDDEN, ViewResult
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.views import best, is_far_and_empty, is_without_queue
-from bottleneck.analysis.facts.counters import counted, cpu_counted, memory_wait
+from bottleneck.analysis.facts.counters import counter_facts, cpu_counted, memory_wait
 from bottleneck.analysis.facts.record import (
     BUSY,
     NETWORK,
@@ -45,14 +45,14 @@ class ViewFacts:
     """The copy with its trace; None: it has none."""
 
 
-def watched(report: Report, copy: Copy, timed: TimedCopy | None) -> ViewFacts:
+def watched_utilizations(report: Report, copy: Copy, timed: TimedCopy | None) -> ViewFacts:
     """Returns the utilizations of a copy's components, by the best view that the report has."""
     result = None if timed is None else best(timed)
     if timed is None or result is None:
-        facts = counted(report, copy)
+        facts = counter_facts(report, copy)
         return ViewFacts(facts, "counters" if facts else "", timed=timed)
     uses = dict(result.time.uses)
-    if patterns.pinned(timed):
+    if patterns.is_limited_by_cwnd(timed):
         # The sender's congestion window holds a path that is empty.
         uses["tcp", timed.sender] = uses.pop(NETWORK, 0.0)
     _count_host(report, copy, uses, timed.asking)
@@ -90,7 +90,7 @@ def _count_host(report: Report, copy: Copy, uses: dict[Part, float], asking: str
             uses[part] = max(min(1.0, waits), uses.get(part, 0.0))
         if load.full:
             # A program whose reads wait for the network waits for no core meanwhile.
-            idle = uses.get(NETWORK, 0.0) if copy.running and side == asking else 0.0
+            idle = uses.get(NETWORK, 0.0) if copy.is_running and side == asking else 0.0
             uses[part] = max(min(1.0 - idle, load.all_cores_ratio), uses.get(part, 0.0))
 
 
@@ -100,8 +100,8 @@ def _shaper_use(report: Report, copy: Copy) -> float:
     0: no shaper is known, or the copy does not run at its rate. A drained token bucket leaves no
     queue in the looks of a sender whose few segments wait there.
     """
-    shaped = hardware_limits.shaped(report, copy.sender)
-    if shaped is None or copy.step is None or not copy.running:
+    shaped = hardware_limits.shaped_rate(report, copy.sender)
+    if shaped is None or copy.step is None or not copy.is_running:
         return 0.0
     ratio = copy.step.rate.median / shaped.bytes_per_second
     return min(1.0, ratio) if SHAPED_RATIOS[0] <= ratio <= SHAPED_RATIOS[1] else 0.0
@@ -124,7 +124,7 @@ def _one_end(
     facts = (*facts, *other)
     socket = timed.connection(timed.asking)
     if timed.pull and not timed.on_one_host:
-        return _arriving(timed, uses, facts, looks), unseen
+        return _arrival_facts(timed, uses, facts, looks), unseen
     if socket is not None and is_without_queue(timed, socket) and not _shaper_use(report, copy):
         # A server that acknowledges late leaves bytes unsent too, as a full path does.
         late = min(1.0, uses.get(UNKNOWN, 0.0) + uses.get(NETWORK, 0.0))
@@ -132,7 +132,7 @@ def _one_end(
     return facts, unseen
 
 
-def _arriving(
+def _arrival_facts(
     timed: TimedCopy, uses: Mapping[Part, float], facts: tuple[Fact, ...], looks: int
 ) -> tuple[Fact, ...]:
     """Returns the facts of a pull that its receiver alone watched.

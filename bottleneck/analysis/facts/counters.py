@@ -19,7 +19,7 @@ from probes.core.records import SIDES, Usage
 ERROR_RATIO = 0.15
 """Error of a utilization that comes from counters, and not from looks at single moments."""
 FAR_SECONDS = 2e-3
-"""Round trip, below which no usual number of bytes in flight is too small."""
+"""Least RTT at which a usual number of bytes in flight may be too small."""
 LONG_FLUSH_RATIO = 0.15
 """Share of the copy's time that a last flush takes where the disk lagged behind before it, too."""
 KERNELS_RATIO = 0.7
@@ -27,18 +27,18 @@ KERNELS_RATIO = 0.7
 UNREAD_RATIO = 0.25
 """Unread bytes over the window, and share of looks with many of them, of a slow reader."""
 ARRIVED_RATIO = 1.25
-"""Acknowledged over durable rate, from which on the last flush waited for the disk alone."""
+"""Least ratio of acknowledged to durable rate at which the last flush waited for the disk alone."""
 LEAST_WAIT_SECONDS, LEAST_TRIPS = 0.01, 10.0
 LITTLE_BYTES = 64 << 10
 MOSTLY_OTHERS_RATIO = 0.5
 LEAST_COST_RATIO = 0.02
 """Share of a CPU that a copy has to take, to show where that CPU would be full."""
 SELDOM_RATIO = 0.1
-"""Share of a push's time that its last flush takes, up to which it had nothing to write."""
+"""Most share of a push's time in a last flush that had nothing to write."""
 IN_TURN = ("network", "receive-window", "send-buffer")
 
 
-def counted(report: Report, copy: Copy) -> tuple[Fact, ...]:
+def counter_facts(report: Report, copy: Copy) -> tuple[Fact, ...]:
     """Returns the facts of a step's counters; empty: the copy was not made, or none counted."""
     step = copy.step
     if step is None:
@@ -61,7 +61,7 @@ def cpu_counted(report: Report, step: MeasuredStep, side: str) -> tuple[Fact, ..
     interrupts = usage.softirq_ratio * len(usage.core_busy_ratios)
     load = load_of(report, step, side)
     full = load.all_cores_ratio if load is not None and load.full else 0.0
-    if load is not None and load.starved:
+    if load is not None and load.is_starved:
         full = run + (load.waiting_ratio or 0.0)
     stopped, swapping = usage.throttled_ratio or 0.0, memory_wait(usage)
     share = min(1.0, max(share, stopped, interrupts, full, swapping))
@@ -83,7 +83,7 @@ def cost_facts(
         interrupts = (1 - foreign) * usage.softirq_ratio
         one_core = max(load.process_ratio, min(load.one_core_ratio, interrupts * load.cores))
         cost = max(one_core, load.copy_ratio - foreign * usage.softirq_ratio)
-        if not load.taken and not foreign and load.others_ratio < MOSTLY_OTHERS_RATIO:
+        if not load.is_deprived and not foreign and load.others_ratio < MOSTLY_OTHERS_RATIO:
             # Time that no process accounts for, as of a kernel's threads, is the copy's.
             free = max(LEAST_COST_RATIO, 1 - load.others_ratio)
             cost = max(cost, (load.all_cores_ratio - load.others_ratio) / free)

@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
-from bottleneck.analysis.cap import bounded, scattered
-from bottleneck.analysis.facts.busy import watched
+from bottleneck.analysis.cap import bounded_confidence, is_scattered
+from bottleneck.analysis.facts.busy import watched_utilizations
 from bottleneck.analysis.facts.counters import cost_facts
 from bottleneck.analysis.facts.path import path_facts, request_facts
 from bottleneck.analysis.facts.record import BUSY, NETWORK, CopyFacts, Fact, Level, Part
 from bottleneck.analysis.facts.removed_causes import without
 from bottleneck.analysis.facts.rule_claims import (
     Claimed,
-    by_part,
     claim_facts,
-    ignored,
+    claims_by_part,
+    ignored_remark,
     is_path_held,
-    refuting,
+    refuting_transfer,
 )
 from bottleneck.analysis.facts.signs import signs
 from bottleneck.analysis.facts.supplied_signs import supplied_facts
@@ -34,11 +34,11 @@ def gather(
     report: Report, copy: Copy, claims: tuple[Claim, ...], timed: TimedCopy | None
 ) -> CopyFacts:
     """Returns all facts that a report holds of one copy; timed: the copy with its trace."""
-    time = watched(report, copy, timed)
+    time = watched_utilizations(report, copy, timed)
     chain = tuple(_chain(copy))
     trip = _rtt(report, copy, time.timed)
     transfers = tuple(transfer_facts(report, copy))
-    claimed, refuted = _standing(report, copy, claims, transfers)
+    claimed, refuted = _standing_claims(report, copy, claims, transfers)
     time_facts, seen_signs = time.facts, tuple(signs(report, copy, time.timed))
     stops = [each.name for each in seen_signs if each.name == "stalls"]
     stops += [each.ceiling.cause for each in claims if each.ceiling.cause == "quota"]
@@ -73,23 +73,23 @@ def gather(
         view=time.view,
         unseen=time.unseen,
         rtt_seconds=trip,
-        trust=1.0 if copy.step is None else bounded(copy, copy.step, 1.0),
-        is_scattered=rate is not None and scattered(rate),
+        trust=1.0 if copy.step is None else bounded_confidence(copy, copy.step, 1.0),
+        is_scattered=rate is not None and is_scattered(rate),
         supplied=is_supplied(report),
     )
 
 
-def _standing(
+def _standing_claims(
     report: Report, copy: Copy, claims: tuple[Claim, ...], transfers: tuple[Fact, ...]
 ) -> tuple[list[Claimed], list[str]]:
     """Returns the claims that nothing refutes, and the remarks about the others."""
     claimed, refuted = [], []
-    for each in by_part(report, copy, claims):
-        fact = refuting(copy, each, transfers)
+    for each in claims_by_part(report, copy, claims):
+        fact = refuting_transfer(copy, each, transfers)
         if fact is None:
             claimed.append(each)
         elif each[1].ceiling.standing != "at-least":
-            refuted.append(ignored(each[1], fact))
+            refuted.append(ignored_remark(each[1], fact))
     return claimed, refuted
 
 
@@ -118,8 +118,8 @@ def _rtt(report: Report, copy: Copy, timed: TimedCopy | None) -> float | None:
         if trip:
             return trip
     idle = rtt(report, copy.step)
-    if idle is not None and idle.echoed:
+    if idle is not None and idle.is_echo:
         return idle.seconds
-    tests = (each.details.limits for each in hardware_limits.believed(report, copy.sender))
+    tests = (each.details.limits for each in hardware_limits.believed_steps(report, copy.sender))
     trips = (each.min_rtt_seconds for each in tests if each is not None and each.min_rtt_seconds)
     return min(trips, default=steps.target_of(report).connect_seconds)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bottleneck.analysis import hardware_limits, model, steps
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
-from bottleneck.analysis.evidence.copies import hindered, host, smb_steps
+from bottleneck.analysis.evidence.copies import hindrance_text, host, smb_steps
 from bottleneck.analysis.facts.busy import ViewFacts
 from bottleneck.analysis.facts.counters import FAR_SECONDS
 from bottleneck.analysis.facts.record import (
@@ -32,9 +32,9 @@ LOST_RATIO = 1e-3
 WINDOW_HELD_RATIOS = 0.6, 1.3
 """Rate of a TCP test over its window per round trip, where the window limited it."""
 APART_RATIO = 1.3
-"""Rate of several connections over one, from which on the ends of TCP allow less than the path."""
+"""Least ratio of several connections to one at which the ends of TCP allow less than the path."""
 CHANGED_RATIO = 1.2
-"""Rate at another time over the copy's, from which on the copy's is no standard link's rate."""
+"""Least ratio of a rate at another time to the copy's that rules out a standard link's rate."""
 SIZED_RATIO, FLYING_RATIO, HIGH_RATIO = 0.75, 0.6, 1.1
 """Copy's rate over requested bytes per round trip: by the known size of requests, by the median of
 the bytes in flight; and at most (Little's law)."""
@@ -51,7 +51,7 @@ def path_facts(
     yield from window_facts(report, copy, time.timed, rtt)
     yield from _link(report, copy, time.view not in ("counters", ""))
     if is_supplied(report) and rtt:
-        tests = (e for e in steps.measured(report, "tcp") if e.sender == copy.sender)
+        tests = (e for e in steps.measured_steps(report, "tcp") if e.sender == copy.sender)
         client_tests = (each for each in tests if is_of_client(report, each))
         yield from supplied_windows(report, copy, rtt, client_tests)
 
@@ -60,7 +60,7 @@ def path_facts(
 
 
 def _tests(report: Report, copy: Copy, rtt: float | None, is_path_held: bool) -> Iterator[Fact]:
-    tests = hardware_limits.believed(report, copy.sender)
+    tests = hardware_limits.believed_steps(report, copy.sender)
     client_tests = [each for each in tests if is_of_client(report, each)]
     highest = max((each.rate.median for each in client_tests), default=0.0)
     mtu = steps.mtu_bytes(report)
@@ -69,7 +69,7 @@ def _tests(report: Report, copy: Copy, rtt: float | None, is_path_held: bool) ->
         level = Level(each.rate.low, each.rate.median, each.rate.high)
         words = f"TCP by itself ({streams:.0f} connection{'s' if streams > 1 else ''})"
         by_window = _is_held_by_window(report, copy, each, rtt)
-        by_cpu = any(hindered(each, side) for side in SIDES)
+        by_cpu = any(hindrance_text(each, side) for side in SIDES)
         is_held = by_window or (by_cpu and model.looks_like(level.median, mtu) is None)
         # Losses slow each connection down by itself, and a copy has one connection.
         is_lossy = streams == 1 and _is_lossy(report, each)
@@ -85,7 +85,7 @@ def _tests(report: Report, copy: Copy, rtt: float | None, is_path_held: bool) ->
     for each in tests:
         if not is_of_client(report, each) and (each.setting.streams or 1) == 1:
             # Another host at the client's place: the server's end of the connection is the same.
-            level = Level.around(each.rate.median)
+            level = Level.with_spread(each.rate.median)
             words = "TCP by itself from another client"
             yield Fact(("tcp", "server"), SHOWN, level, words, _indices(each))
 
@@ -142,25 +142,25 @@ def _link(report: Report, copy: Copy, is_watched: bool) -> Iterator[Fact]:
     if links:
         payload = min(links) / 8 * model.payload_efficiency(mtu or model.ETHERNET_MTU_BYTES)
         words = f"the slower end's link ({link_text(min(links))})"
-        yield Fact(NETWORK, ALLOWS, Level.around(payload, 0.97, 1.02), words)
+        yield Fact(NETWORK, ALLOWS, Level.with_spread(payload, 0.97, 1.02), words)
     step = copy.step
     if step is None or not is_watched:
         return
-    shaped = hardware_limits.shaped(report, copy.sender)
-    if shaped is not None and copy.running:
-        level = Level.around(shaped.bytes_per_second, 0.97, 1.03)
+    shaped = hardware_limits.shaped_rate(report, copy.sender)
+    if shaped is not None and copy.is_running:
+        level = Level.with_spread(shaped.bytes_per_second, 0.97, 1.03)
         yield Fact(NETWORK, ALLOWS, level, f"the shaper of {shaped.what}", _indices(step))
-    match, carried = model.looks_like(step.rate.median, mtu), _carried(report, copy)
+    match, carried = model.looks_like(step.rate.median, mtu), _highest_carried(report, copy)
     if match is not None and carried < CHANGED_RATIO * step.rate.median:
-        level = Level.around(match.payload_bytes_per_second, 0.97, 1.03)
+        level = Level.with_spread(match.payload_bytes_per_second, 0.97, 1.03)
         words = f"the usable rate of a {link_text(match.bits_per_second)} link"
         yield Fact(NETWORK, ALLOWS, level, words, _indices(step))
 
 
-def _carried(report: Report, copy: Copy) -> float:
+def _highest_carried(report: Report, copy: Copy) -> float:
     transfers = [
         *smb_steps(report, copy.sender, copy.initiator),
-        *hardware_limits.believed(report, copy.sender),
+        *hardware_limits.believed_steps(report, copy.sender),
     ]
     return max((each.rate.median for each in transfers), default=0.0)
 
@@ -180,9 +180,9 @@ def request_facts(
     size = size if is_supplied(report) else None
     if size:
         flying = size * depth
-        for each in steps.measured(report, "latency"):
+        for each in steps.measured_steps(report, "latency"):
             rtt = each.details.fit.latency_seconds or rtt
     if flying and rtt and (size or rtt >= FAR_SECONDS):
-        level = Level.around(flying / rtt, SIZED_RATIO if size else FLYING_RATIO, HIGH_RATIO)
+        level = Level.with_spread(flying / rtt, SIZED_RATIO if size else FLYING_RATIO, HIGH_RATIO)
         words = f"{size_text(flying)} requested at an RTT of {seconds_text(rtt)}"
         yield Fact(part, ALLOWS, level, words)

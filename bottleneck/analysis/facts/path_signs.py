@@ -19,13 +19,13 @@ from bottleneck.report.report import Report
 
 LOST_RATIO = 1e-3
 SCALES_RATIO = 1.5
-"""Rate of several connections over that of one, from which on each is limited by itself."""
+"""Least ratio of several connections to one at which each is limited by itself."""
 LEAST_WAIT_RATIO = 0.1
 """Share of the copy's time that its sender waited for retransmission timers, to count."""
 FULL_TRIP_RATIO, FULL_TRIP_SECONDS = 1.17, 5e-4
-"""Median round trip over the shortest, and seconds more, from which on a queue stands."""
+"""Least median RTT of a standing queue: times the shortest, and seconds more."""
 NEAR_SECONDS = 1e-3
-"""Round trip, below which segments out of order were not lost: hosts and cards reorder, too."""
+"""Least RTT at which segments out of order were lost: hosts and cards reorder, too."""
 
 
 def connection_signs(step: MeasuredStep, timed: TimedCopy | None) -> Iterator[Sign]:
@@ -33,11 +33,11 @@ def connection_signs(step: MeasuredStep, timed: TimedCopy | None) -> Iterator[Si
     sender = timed.connection(timed.sender) if timed is not None else None
     connection = timed.connection(timed.asking) if timed is not None else None
     if timed is not None and sender is not None:
-        yield from _of_sender(timed, sender)
+        yield from _sender_signs(timed, sender)
     elif timed is not None and connection is not None:
-        yield from _of_receiver(timed, connection)
+        yield from _receiver_signs(timed, connection)
     else:
-        yield from _counted(step)
+        yield from _counter_signs(step)
     counts = step.details.sockets
     waited = min(1.0, counts.rto_seconds / max(1e-6, step.seconds))
     if waited > LEAST_WAIT_RATIO and counts.retransmitted_segments:
@@ -48,7 +48,7 @@ def connection_signs(step: MeasuredStep, timed: TimedCopy | None) -> Iterator[Si
         yield Sign("ignores-loss", words=f"{control} does not slow down for single losses")
 
 
-def _of_sender(timed: TimedCopy, sender: Connection) -> Iterator[Sign]:
+def _sender_signs(timed: TimedCopy, sender: Connection) -> Iterator[Sign]:
     again, through = sender.total("retransmitted_bytes"), sender.total("acknowledged_bytes")
     ratio = again / through if through else 0.0
     trips, min_rtt = sender.values_of("rtt_seconds"), sender.min_rtt_seconds
@@ -61,9 +61,9 @@ def _of_sender(timed: TimedCopy, sender: Connection) -> Iterator[Sign]:
         yield Sign("lost", None, ratio, words)
     if is_empty and patterns.grows(sender, "acknowledged_bytes"):
         yield Sign("grows", words="TCP still grew when the copy ended")
-    if patterns.stalled(timed, sender):
+    if patterns.loses_full_packets(timed, sender):
         yield Sign("stalled", words="retransmissions backed off, and nothing was acknowledged")
-    if patterns.pinned(timed):
+    if patterns.is_limited_by_cwnd(timed):
         yield Sign("pinned", words="the congestion window did not grow, and nothing was lost")
 
 
@@ -73,15 +73,15 @@ def _recurs(sender: Connection) -> bool:
     return sum(part > 0 for part in parts) > 1
 
 
-def _of_receiver(timed: TimedCopy, connection: Connection) -> Iterator[Sign]:
-    cause = patterns.by_receiver(timed)
+def _receiver_signs(timed: TimedCopy, connection: Connection) -> Iterator[Sign]:
+    cause = patterns.cause_by_receiver(timed)
     if cause == "loss" and connection.min_rtt_seconds >= NEAR_SECONDS:
         yield Sign("lost", None, 10 * LOST_RATIO, "segments arrived out of order, all along")
     elif cause == "delay":
         yield Sign("grows", words="TCP still grew when the copy ended")
 
 
-def _counted(step: MeasuredStep) -> Iterator[Sign]:
+def _counter_signs(step: MeasuredStep) -> Iterator[Sign]:
     counts = step.details.sockets
     trip, lost = counts.rtt_seconds_median, counts.loss_ratio or 0.0
     limit = FULL_TRIP_RATIO * (counts.min_rtt_seconds or 0.0) + FULL_TRIP_SECONDS
@@ -106,7 +106,7 @@ FILLED_RATIOS = 0.88, 1.03
 
 def link_signs(report: Report, copy: Copy) -> Iterator[Sign]:
     """Yields signs of the links that a copy's bytes pass."""
-    tests = hardware_limits.believed(report, copy.sender)
+    tests = hardware_limits.believed_steps(report, copy.sender)
     several = [each.rate.median for each in tests if (each.setting.streams or 1) > 1]
     if several:
         yield Sign("several-carry", None, max(several))
@@ -119,7 +119,7 @@ def link_signs(report: Report, copy: Copy) -> Iterator[Sign]:
             yield Sign("tests-lost", None, lost, words)
     if steps.on_one_host(report):
         yield Sign("one-host", words="both ends are on one host")
-    back = [each.rate.median for each in hardware_limits.believed(report, copy.receiver)]
+    back = [each.rate.median for each in hardware_limits.believed_steps(report, copy.receiver)]
     back += [each.rate.median for each in smb_steps(report, copy.receiver, copy.initiator)]
     if back:
         yield Sign("other-way", None, max(back))
@@ -135,7 +135,7 @@ def link_signs(report: Report, copy: Copy) -> Iterator[Sign]:
         yield Sign("hole", None, hole[1], words)
     way = faster(report, copy.sender)
     if way is not None:
-        carried = way.better.carried(copy.sender)
+        carried = way.better.rate_from(copy.sender)
         yield Sign("faster-path", None, carried, f"the path by {way.better.words} carries more")
     yield from _slower_end(report, copy, max((e.rate.median for e in tests), default=0.0))
 

@@ -31,7 +31,7 @@ View = Literal["both", "hidden", "alone", "counters", ""]
 """Observers of the copy's time: both hosts; both without the server's threads; the initiator's
 host; only counters over the whole copy; none."""
 THROTTLED_RATIO = 0.1
-"""Share of quota periods that stopped a copy, from which on that counts as its CPU's time."""
+"""Least share of stopped quota periods that counts as the CPU's time."""
 
 __all__ = ["NETWORK", "UNKNOWN", "Part"]
 
@@ -45,7 +45,7 @@ class Level:
     high: float
 
     @classmethod
-    def around(cls, rate: float, low_ratio: float = 1.0, high_ratio: float = 1.0) -> Level:
+    def with_spread(cls, rate: float, low_ratio: float = 1.0, high_ratio: float = 1.0) -> Level:
         """Returns a rate whose spread is given by ratios of it."""
         return cls(low_ratio * rate, rate, high_ratio * rate)
 
@@ -61,7 +61,7 @@ class Fact:
     """Source of the figure, as a noun phrase: "TCP by itself (1 connection)"."""
     steps: tuple[int, ...] = ()
     """Indices of the report's steps that it comes from."""
-    beside: bool = False
+    is_of_twin: bool = False
     """Whether it comes from a copy that lacks some parts and differs in nothing else (a twin): then
     everything that both share, measured or not, can do this rate."""
 
@@ -130,21 +130,21 @@ class CopyFacts:
         """Whether its time was observed by looks at single moments, and not by counters."""
         return self.view not in ("counters", "")
 
-    def of(self, part: Part, *kinds: Kind) -> list[Fact]:
+    def facts_of(self, part: Part, *kinds: Kind) -> list[Fact]:
         """Returns the facts of some kinds about a component."""
         return [each for each in self.facts if each.part == part and each.kind in kinds]
 
     def busy(self, part: Part) -> float | None:
         """Returns the share of the time in which a component had work; None: not seen."""
-        return next((each.level.median for each in self.of(part, BUSY)), None)
+        return next((each.level.median for each in self.facts_of(part, BUSY)), None)
 
     def highest(self, part: Part, *kinds: Kind) -> float:
         """Returns the highest rate of some kinds about a component; 0: there is none."""
-        return max((each.level.median for each in self.of(part, *kinds)), default=0.0)
+        return max((each.level.median for each in self.facts_of(part, *kinds)), default=0.0)
 
     def lowest(self, part: Part, *kinds: Kind) -> float | None:
         """Returns the lowest rate of some kinds about a component; None: there is none."""
-        return min((each.level.median for each in self.of(part, *kinds)), default=None)
+        return min((each.level.median for each in self.facts_of(part, *kinds)), default=None)
 
     def sign(self, name: str, side: str | None = None) -> Sign | None:
         """Returns the first sign of a name, of `side` unless None; None: there is none."""
@@ -153,8 +153,13 @@ class CopyFacts:
 
 
 def each_part(
-    parts: Iterable[Part], kind: Kind, level: Level, words: str, *steps: int, beside: bool = False
+    parts: Iterable[Part],
+    kind: Kind,
+    level: Level,
+    words: str,
+    *steps: int,
+    is_of_twin: bool = False,
 ) -> Iterator[Fact]:
     """Yields the same fact about several components."""
     for part in parts:
-        yield Fact(part, kind, level, words, steps, beside)
+        yield Fact(part, kind, level, words, steps, is_of_twin)

@@ -28,12 +28,14 @@ def without(report: Report, copy: Copy) -> Iterator[RateWithout]:
     if rates:
         best = max(rates, key=lambda each: each.rate.median)
         yield RateWithout("dialect", None, _level(best))
-    taxes = [each for each in steps.measured(report, "smb-tax") if _is_same_session(copy, each)]
+    taxes = [
+        each for each in steps.measured_steps(report, "smb-tax") if _is_same_session(copy, each)
+    ]
     for cause, kinds in LESSER.items():
         lesser = (each for kind in kinds for each in taxes if each.setting.security == kind)
         if (tax := next(lesser, None)) is not None:
             yield RateWithout(cause, None, _level(tax), is_diskless=True)
-    if copy.of_file:
+    if copy.is_of_file:
         plain = copy.name.removeprefix(steps.OF_FILE)
         for each in steps.copies(report):
             if each.name == plain and each.dialect == copy.dialect and each.step is not None:
@@ -48,7 +50,7 @@ def _level(step: MeasuredStep) -> Level:
 
 def _is_alike(copy: Copy, other: Copy) -> bool:
     keys = ((each.name, each.initiator, each.engine) for each in (copy, other))
-    return len(set(keys)) == 1 and not other.native
+    return len(set(keys)) == 1 and not other.is_native
 
 
 def _is_same_session(copy: Copy, tax: MeasuredStep) -> bool:

@@ -24,7 +24,7 @@ REFUTABLE = frozenset(("network", "tcp", "disk"))
 """Components whose limits other steps refute, as they do those of CPUs by load and round trips."""
 
 
-def by_part(report: Report, copy: Copy, claims: Iterable[Claim]) -> Iterator[Claimed]:
+def claims_by_part(report: Report, copy: Copy, claims: Iterable[Claim]) -> Iterator[Claimed]:
     """Yields each claim with the component of the copy's chain that it concerns."""
     for each in claims:
         component, side = each.ceiling.part
@@ -39,7 +39,7 @@ def by_part(report: Report, copy: Copy, claims: Iterable[Claim]) -> Iterator[Cla
                 yield NETWORK, each
             case "instrument":
                 yield ("cpu", side), each
-            case "smb" if each.ceiling.cause in ("signing", "encryption") and not copy.native:
+            case "smb" if each.ceiling.cause in ("signing", "encryption") and not copy.is_native:
                 yield ("cpu", side), each
             case "smb":
                 yield ("smb", steps.other(copy.initiator)), each
@@ -69,7 +69,7 @@ def claim_facts(copy: Copy, claims: Iterable[Claimed]) -> Iterator[Fact]:
             yield Fact(part, kind, level, name_with_verb(ceiling), ceiling.steps)
 
 
-def refuting(copy: Copy, claimed: Claimed, transfers: Iterable[Fact]) -> Fact | None:
+def refuting_transfer(copy: Copy, claimed: Claimed, transfers: Iterable[Fact]) -> Fact | None:
     """Returns the fastest transfer through a component beyond its claimed limit; None: none.
 
     The copy itself refutes any limit; another transfer no limit of one moment or place.
@@ -84,11 +84,11 @@ def refuting(copy: Copy, claimed: Claimed, transfers: Iterable[Fact]) -> Fact | 
         facts += [e for e in transfers if e.part == part and e.level.median > threshold]
     rate = 0.0 if copy.step is None else copy.step.rate.median
     if rate > (1 if is_bound else REFUTED_RATIO) * level:
-        facts.append(Fact(part, SHOWN, Level.around(rate), "the copy"))
+        facts.append(Fact(part, SHOWN, Level.with_spread(rate), "the copy"))
     return max(facts, key=lambda each: each.level.median, default=None)
 
 
-def ignored(claim: Claim, fact: Fact) -> str:
+def ignored_remark(claim: Claim, fact: Fact) -> str:
     """Returns the remark about a claimed limit that a transfer exceeded."""
     level, rate = claim.ceiling.bytes_per_second, fact.level.median
     return (

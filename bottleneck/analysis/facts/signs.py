@@ -76,7 +76,7 @@ def _at_disks(step: MeasuredStep, on_one_host: bool) -> Iterator[Sign]:
 
 
 WAITED_RATIO, OTHERS_RATIO = 0.5, 0.3
-"""Time in the run queue over time on a core, and others' use of cores, of a crowded CPU."""
+"""Crowded CPU: least run queue time over core time, and least use by others."""
 FULL_CORES_RATIO = 0.92
 
 
@@ -104,7 +104,7 @@ def host_signs(report: Report, step: MeasuredStep, timed: TimedCopy | None) -> I
 
 
 BURSTS, BURST_REPLIES, SILENT_RATIO = 6, 3, 0.5
-"""Bursts, replies in each, and share of the time without any, of a server that stalls."""
+"""Server that stalls: least bursts, least replies in each, least share of the time without any."""
 FASTER_RATIO = 1.3
 
 

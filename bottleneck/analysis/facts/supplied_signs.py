@@ -30,7 +30,7 @@ def supplied_signs(report: Report, copy: Copy) -> Iterator[Sign]:
     if loss and loss > LOST_RATIO:
         yield Sign("lost", None, loss, f"{loss:.2%} of the packets are lost")
     for side in SIDES:
-        yield from _of_host(report, side)
+        yield from _host_signs(report, side)
     words = copy.engine.casefold()
     is_synced = copy.setting.synced or "sync=always" in words.replace(" ", "")
     if is_synced and copy.verb == "push":
@@ -51,10 +51,10 @@ def supplied_facts(copy: Copy) -> Iterator[Fact]:
     for side, busy in (("client", setting.client_cpu_ratio), ("server", setting.server_cpu_ratio)):
         if busy is not None:
             words = f"the {side}'s busiest core was {min(1.0, busy):.0%} busy"
-            yield Fact(("cpu", side), BUSY, Level.around(min(1.0, busy)), words)
+            yield Fact(("cpu", side), BUSY, Level.with_spread(min(1.0, busy)), words)
 
 
-def _of_host(report: Report, side: str) -> Iterator[Sign]:
+def _host_signs(report: Report, side: str) -> Iterator[Sign]:
     facts = host(report, side)
     if facts is None:
         return
@@ -70,7 +70,7 @@ def _zones(report: Report, copy: Copy) -> Iterator[Sign]:
         (copy.sender, copy.setting.from_place_ratio),
         (copy.receiver, copy.setting.to_place_ratio),
     ):
-        for step in steps.measured(report, "disk"):
+        for step in steps.measured_steps(report, "disk"):
             zones = sorted(rates_by_place(step))
             if place is None or step.setting.side != side or not zones:
                 continue
@@ -97,7 +97,9 @@ def _other_copies(report: Report, copy: Copy) -> Iterator[Sign]:
 
 def _paths(report: Report, copy: Copy) -> Iterator[Sign]:
     ahead, back = (
-        max((each.rate.median for each in hardware_limits.believed(report, side)), default=0.0)
+        max(
+            (each.rate.median for each in hardware_limits.believed_steps(report, side)), default=0.0
+        )
         for side in (copy.sender, copy.receiver)
     )
     slow, level = slower_link(report), max(ahead, copy.step.rate.median if copy.step else 0.0)
@@ -114,7 +116,7 @@ def _paths(report: Report, copy: Copy) -> Iterator[Sign]:
 
 def _clients(report: Report, copy: Copy) -> Iterator[Sign]:
     rates: dict[str, float] = {}
-    for each in hardware_limits.believed(report, copy.sender):
+    for each in hardware_limits.believed_steps(report, copy.sender):
         if each.details.client:
             name = each.details.client
             rates[name] = max(rates.get(name, 0.0), each.rate.median)

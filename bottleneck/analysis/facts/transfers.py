@@ -15,7 +15,7 @@ from bottleneck.report.report import Report
 OTHER_WAY_RATIO = 0.6
 """Share of a CPU's rate in one direction that it reaches at least in the other."""
 AS_FEW_RATIO = 1.5
-"""Bytes in flight over the copy's, up to which another transfer uses SMB like the copy."""
+"""Most ratio of bytes in flight at which another transfer uses SMB like the copy."""
 CPUS: tuple[Part, Part] = ("cpu", "client"), ("cpu", "server")
 
 
@@ -31,13 +31,13 @@ def transfer_facts(report: Report, copy: Copy) -> Iterator[Fact]:
             f" with {step.setting.engine}" if step.setting.engine not in (None, copy.engine) else ""
         )
         level = Level(step.rate.low, step.rate.median, step.rate.high)
-        parts = _shared(report, copy, step)
-        words, beside = f"{name}{ends}{by}", _is_twin(report, copy, step)
-        yield from each_part(parts, SHOWN, level, words, step.index, beside=beside)
+        parts = _shared_parts(report, copy, step)
+        words, is_twin = f"{name}{ends}{by}", _is_twin(report, copy, step)
+        yield from each_part(parts, SHOWN, level, words, step.index, is_of_twin=is_twin)
     for step in smb_steps(report, copy.receiver, copy.initiator):
         if hardware_limits.impossible(report, step) is None and step.setting.end != "memory":
             name = step.setting.copy or f"{step.plan.stage} {step.setting.verb}"
-            level = Level.around(OTHER_WAY_RATIO * step.rate.median)
+            level = Level.with_spread(OTHER_WAY_RATIO * step.rate.median)
             words = f"{OTHER_WAY_RATIO:.0%} of {name} the other way"
             yield from each_part(_cpus(copy, step), SHOWN, level, words, step.index)
 
@@ -76,11 +76,11 @@ def _in_flight(step: MeasuredStep) -> float:
 
 def _cpus(copy: Copy, step: MeasuredStep) -> Iterator[Part]:
     """Yields the CPUs that another transfer shows: a mount takes its own time for each byte."""
-    is_apart = copy.native and step.plan.stage.startswith("smb-")
+    is_apart = copy.is_native and step.plan.stage.startswith("smb-")
     yield from (each for each in CPUS if not is_apart or each[1] != copy.initiator)
 
 
-def _shared(report: Report, copy: Copy, step: MeasuredStep) -> Iterator[Part]:
+def _shared_parts(report: Report, copy: Copy, step: MeasuredStep) -> Iterator[Part]:
     """Yields the components that another transfer passes as a copy does.
 
     Another program or dialect has its own way to use SMB, which is not shared.
@@ -101,7 +101,7 @@ def _shared(report: Report, copy: Copy, step: MeasuredStep) -> Iterator[Part]:
     )
     if _is_same_program(copy, step) and _in_flight(step) <= limit:
         yield "smb", steps.other(copy.initiator)
-    if not is_copy or step.setting.copy.startswith(steps.OF_FILE) != copy.of_file:
+    if not is_copy or step.setting.copy.startswith(steps.OF_FILE) != copy.is_of_file:
         return
     diskless = copy.initiator if step.setting.end == "memory" else None
     if copy.receiver != diskless and step.details.flushed is not False:

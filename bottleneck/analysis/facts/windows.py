@@ -18,7 +18,7 @@ from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.evidence.copies import Connection, Evidence, host
 from bottleneck.analysis.facts.counters import FAR_SECONDS, reads_slowly
 from bottleneck.analysis.facts.record import ALLOWS, Fact, Level, Part, Sign, each_part
-from bottleneck.analysis.rules.smb.round_trips import starved
+from bottleneck.analysis.rules.smb.round_trips import is_starved
 from bottleneck.analysis.socket_buffers import RECEIVE, SEND, grows_to
 from bottleneck.analysis.steps import Copy, MeasuredStep
 from bottleneck.report.report import Report
@@ -26,22 +26,22 @@ from bottleneck.text.units import percent_text, seconds_text, size_text
 from probes.core.records import HostFacts
 
 FILLED_RATIO = 0.6
-"""Bytes in flight over a window or a buffer, from which on it is full."""
+"""Least ratio of bytes in flight to a window or a buffer that is full."""
 WAITED_RATIO, MOSTLY_RATIO = 0.2, 0.5
-"""Share of the time that a sender waited for the window: it matters; it is the main limit."""
+"""Least share of time waiting for the window at which it matters; is the main limit."""
 CARRIES_MORE_RATIO = 1.3
-"""Rate of TCP by itself over the copy's, from which on the path is not the copy's limit."""
+"""Least ratio of TCP's rate to the copy's at which the path is not the copy's limit."""
 ALIKE_RATIOS = 0.75, 1.3
 """Copy's rate over that of TCP by itself, where both may have the same limit."""
 FLIES_RATIOS = 0.4, 0.7, 1.15
 """Payload in flight over the send buffer, whose size includes the kernel's own overhead."""
 TUNED_RATIO, EMPTY_RATIO, BURSTS_RATIO = 2.0, 0.5, 0.7
-"""Send buffer over congestion window, above which the kernel tunes it; unsent over in flight, above
-which there was more to send; a copy's rate over that of its longest bursts."""
+"""Least ratios: send buffer to congestion window, if the kernel tunes it; unsent bytes to those in
+flight, if more waits; a copy's rate to that of its longest bursts."""
 LINK_RATIO = 0.85
-"""Copy's rate over that of TCP by itself, from which on the path limits the copy."""
+"""Least ratio to TCP's rate of a copy that the path limits."""
 SHORT_SECONDS, DELAYED_SECONDS, DELAYED_RATIO = 1e-3, 5e-3, 10.0
-"""Idle RTT, and RTT with delayed acknowledgements, of a sender with a tiny buffer."""
+"""Sender with a tiny buffer: most idle RTT, least RTT with delayed ACKs, their ratio."""
 TINY_BYTES = 64 << 10
 GROWS_TO_BYTES = {"Linux": (6 << 20, 4 << 20), "Windows 7": (256 << 10, 64 << 10)}
 """Largest receive window and send buffer that a kernel tunes by itself, by system."""
@@ -67,7 +67,7 @@ def window_facts(
     # A reader that is slow fills any window.
     if window and is_filled and not reads_slowly(copy.step, window):
         words = f"the {copy.receiver}'s receive window of {size_text(window)} at an RTT of {trip}"
-        level = Level.around(window / rtt, 0.7, 1.1)
+        level = Level.with_spread(window / rtt, 0.7, 1.1)
         yield Fact(("tcp", copy.receiver), ALLOWS, level, words, (copy.step.index,))
     if buffer:
         low, usual, high = (share * buffer / rtt for share in FLIES_RATIOS)
@@ -147,7 +147,7 @@ def _bursts(evidence: Evidence) -> Bursts | None:
     """Returns the bursts of a buffer that is smaller than the kernel's tuning makes it."""
     connection = evidence.connection
     # If the server's credits run out, the buffer holds what they allow, and has room for more.
-    if connection is None or starved(evidence):
+    if connection is None or is_starved(evidence):
         return None
     sockets, path, rate = connection.sockets, evidence.path_rate, connection.step.rate.median
     size, window = sockets.send_buffer_bytes, sockets.congestion_window_bytes_median
@@ -164,7 +164,7 @@ def _bursts(evidence: Evidence) -> Bursts | None:
     is_delayed = usual >= max(DELAYED_SECONDS, DELAYED_RATIO * rtt)
     if is_tiny and is_delayed and path >= CARRIES_MORE_RATIO * rate:
         sign = f"{name}{size_text(size)} waits for delayed acknowledgements ({seconds_text(usual)} "
-        band = Level.around(2 * high / usual, 0.5, 2.0)
+        band = Level.with_spread(2 * high / usual, 0.5, 2.0)
         name = f"{name}{size_text(size)}, with one acknowledgement for a few bursts,"
         return Bursts(band, True, name, f"{sign}instead of {seconds_text(rtt)})")
     level, full = high / (rtt + high / path), sockets.send_queue_full_ratio
@@ -187,7 +187,7 @@ def supplied_windows(
         window = steps.positive(each.outcome.details, "window_bytes")
         if copy.step is not None and window:
             words = f"the window of the TCP test ({size_text(window)})"
-            level = Level.around(window / rtt, 0.8, 1.15)
+            level = Level.with_spread(window / rtt, 0.8, 1.15)
             yield from each_part(ENDS, ALLOWS, level, words, each.index)
     streams = copy.setting.streams or 1
     for side in ("client", "server"):
@@ -196,7 +196,7 @@ def supplied_windows(
         size = grows_to(facts, kind) or _usual(facts, receives)
         if size:
             words = f"TCP buffers of up to {size_text(size)} on the {side}"
-            level = Level.around(streams * size / rtt, 0.45, 1.1)
+            level = Level.with_spread(streams * size / rtt, 0.45, 1.1)
             yield Fact(("tcp", side), ALLOWS, level, words)
 
 

@@ -26,12 +26,12 @@ Refine = Callable[[Evidence, Sequence[Claim]], Iterator[Claim]]
 BEHIND_A_DISK: tuple[alone.Behind, ...] = (swap.claims, disk_contention.claims, seek.claims) + (
     zone.claims,
     sync.claims,
-    links.claims,
+    links.disk_claims,
 )
 """Rules of the causes behind the rate of a disk; the first that yields a claim counts."""
 
 OF_ANY_COPY: tuple[Rule, ...] = (
-    partial(alone.rule, behind=BEHIND_A_DISK, confirmed=write.confirmed),
+    partial(alone.rule, behind=BEHIND_A_DISK, confirmed=write.confirmed_claim),
     link_rate.rule,
     duplex.rule,
     links.rule,
@@ -39,7 +39,7 @@ OF_ANY_COPY: tuple[Rule, ...] = (
 OF_MADE_COPIES: tuple[Rule, ...] = (
     (contention.rule, cores.rule, ceiling.rule, round_trips.rule, mount.rule)
     + (mtu.rule, running.rule, cache_size.rule, writeback.rule, swap.rule)
-    + (write.rule, sync.rule, quota.rule, quota.shared)
+    + (write.rule, sync.rule, quota.rule, quota.contention_rule)
 )
 """Each yields ceilings of a copy, and remarks for its evidence."""
 

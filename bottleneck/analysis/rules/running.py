@@ -9,22 +9,22 @@ from collections.abc import Iterator
 
 from bottleneck.analysis.attribution.trace import looks
 from bottleneck.analysis.evidence.copies import Evidence
-from bottleneck.analysis.steps import Copy, MeasuredStep, with_agent
+from bottleneck.analysis.steps import Copy, MeasuredStep, agent_option
 from bottleneck.report.report import Report
 from bottleneck.text.units import size_text
 
 BEHIND_RATIO = 0.2
-"""Share of the copy's bytes not yet on the disk, from which on it is worth a remark."""
+"""Least share of the copy's bytes not yet on the disk that is worth a remark."""
 
 
 def rule(evidence: Evidence) -> Iterator[str]:
     """Yields what was not observed of a running copy, and how much is not on the disk yet."""
     copy, step = evidence.copy, evidence.step
-    if not copy.running:
+    if not copy.is_running:
         return
     if step.details.cache.proven is None:
         yield "Not verified: whether the file came from a disk or from the sender's memory."
-    if unseen := _unseen(copy, step):
+    if unseen := _unwatched_side(copy, step):
         yield f"Not measured: the {unseen}'s queues, disk and CPU."
     receiver = "client" if copy.on_one_host else copy.receiver
     host = looks(step.outcome.details, receiver)
@@ -37,7 +37,7 @@ def rule(evidence: Evidence) -> Iterator[str]:
         )
 
 
-def _unseen(copy: Copy, step: MeasuredStep) -> str:
+def _unwatched_side(copy: Copy, step: MeasuredStep) -> str:
     """Returns the side that was not watched; empty: both were."""
     if copy.on_one_host:
         return ""
@@ -60,14 +60,14 @@ def suspicion(copy: Copy, step: MeasuredStep) -> str:
             f"the {copy.sender} often had nothing to send, because its program is slow or waits "
             "for replies. No limit of a disk or CPU was seen"
         )
-    if _unseen(copy, step):
+    if _unwatched_side(copy, step):
         return "what limits it cannot be seen from this end alone"
     return "no component was seen at work for most of its time"
 
 
 def what_to_try(report: Report, copy: Copy, step: MeasuredStep) -> str:
     """Returns advice for a running copy without a cap."""
-    unseen = _unseen(copy, step)
+    unseen = _unwatched_side(copy, step)
     if copy.on_one_host:
         return (
             "Watch it for longer (--seconds 60), or measure each disk separately: bottleneck probe "
@@ -78,5 +78,5 @@ def what_to_try(report: Report, copy: Copy, step: MeasuredStep) -> str:
             "Watch it for longer (--seconds 60), or measure each component separately: bottleneck "
             "diagnose //SERVER/SHARE."
         )
-    agent = with_agent(report, unseen)
+    agent = agent_option(report, unseen)
     return f"Watch both ends with {agent}. It adds the {unseen}'s socket queues, disk and CPU."

@@ -148,7 +148,7 @@ def _buffered_note(copy: Copy) -> str:
     """Returns where the bytes may be that the rate of a push counts, and the final flush's time."""
     assert copy.step is not None
     flush = copy.step.details.flush_seconds
-    if copy.native:
+    if copy.is_native:
         counted = f" Bytes count once written: they may still be in the {copy.sender}'s memory."
     else:
         counted = (

@@ -16,7 +16,7 @@ from probes.core.records import DIALECTS, SIDES
 
 GONE = "[redacted]"
 SHORTEST_NAME = 3
-"""Characters from which on a word of a sentence may be a name; in a path or quotes any may."""
+"""Least characters of a sentence's word that may be a name; in a path or quotes any may."""
 LONGEST = 4000
 """Characters of a text that are redacted; the rest is dropped."""
 _END = r"[^\s'\"<>|,;()\[\]{}`]"

@@ -16,7 +16,7 @@ from typing import Any
 from bottleneck.agents.hosts import StageError
 from bottleneck.analysis import doubts
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.analysis.doubts import Doubt, Look, next_look, refining
+from bottleneck.analysis.doubts import Doubt, Look, next_look, refining_stage
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.analysis.steps import NATIVE
 from bottleneck.report.report import WARMED_UP, Report
@@ -135,7 +135,7 @@ class Explanations:
         """Runs stages that may find the cause behind a cap that is already named."""
         while diagnosed := self.so_far.diagnosed():
             refines = {each.name: each.refines for each in self.pending}
-            look = refining(*diagnosed, refines)
+            look = refining_stage(*diagnosed, refines)
             if look is None:
                 return
             yield from self._make(look)

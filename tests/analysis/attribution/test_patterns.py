@@ -63,17 +63,19 @@ def test_a_copy_that_ends_in_tcps_start_grows_on_a_far_path_alone() -> None:
 
 def test_packets_that_vanish_stall_a_sender_from_its_start() -> None:
     vanish = sends(acknowledged_bytes=0, backoffs=4)
-    assert patterns.stalled(vanish, sender(vanish))
-    assert not patterns.stalled(sends(), sender(sends())) and not patterns.stalled(sends(), None)
+    assert patterns.loses_full_packets(vanish, sender(vanish))
+    assert not patterns.loses_full_packets(
+        sends(), sender(sends())
+    ) and not patterns.loses_full_packets(sends(), None)
 
 
 def test_a_window_that_stands_still_beside_others_traffic_is_not_pinned() -> None:
     still = {"in_flight_bytes": 500_000, "peer_window_bytes": 4 << 20, **FAR}
     pinned = sends(**still)
-    assert patterns.pinned(pinned)
-    assert not patterns.pinned(replace(pinned, loss_based=False))
+    assert patterns.is_limited_by_cwnd(pinned)
+    assert not patterns.is_limited_by_cwnd(replace(pinned, loss_based=False))
     others = {"client": usage(interface_sent_bytes=int(2 * RATE * SECONDS))}
-    assert not patterns.pinned(replace(pinned, usages=others))
+    assert not patterns.is_limited_by_cwnd(replace(pinned, usages=others))
 
 
 def test_a_receiver_alone_tells_loss_and_the_start_of_tcp() -> None:
@@ -85,7 +87,9 @@ def test_a_receiver_alone_tells_loss_and_the_start_of_tcp() -> None:
         gets(out_of_order_segments=lambda n: n // 30 * 900),
         gets(received_bytes=lambda n: (n / LOOKS) ** 3 * 1e8),
     )
-    assert [patterns.by_receiver(run) for run in copies] == "loss link-rate link-rate delay".split()
+    assert [
+        patterns.cause_by_receiver(run) for run in copies
+    ] == "loss link-rate link-rate delay".split()
 
 
 @pytest.mark.parametrize("count", range(7))
@@ -96,4 +100,4 @@ def test_a_copy_that_was_hardly_looked_at_shows_no_pattern(count: int) -> None:
     run = copy(False, None, client=looks(few), moved_bytes=9e9)
     connection = run.connection("client")
     assert connection is None or not patterns.lasts(connection, "retransmitted_bytes")
-    assert not patterns.pinned(run) and not patterns.stalled(run, connection)
+    assert not patterns.is_limited_by_cwnd(run) and not patterns.loses_full_packets(run, connection)

@@ -17,17 +17,17 @@ AFTER_NETWORK: tuple[Component, ...] = (WINDOW, REQUESTS, ("cpu", "client"), REC
 CHAIN = (SENDER, CORE, ("tcp", "server"), NETWORK, *AFTER_NETWORK)
 
 
-def fact(part: Part, kind: Kind, level: float, beside: bool = False) -> Fact:
+def fact(part: Part, kind: Kind, level: float, is_of_twin: bool = False) -> Fact:
     """A rate in MB/s, or a utilization as looks at it tell it."""
     if kind == BUSY:
         return Fact(part, BUSY, Level(level - 0.05, level, level + 0.05), "looks")
-    rate = Level.around(level * 1e6, 0.98, 1.02)
-    return Fact(part, kind, rate, "another step", beside=beside)
+    rate = Level.with_spread(level * 1e6, 0.98, 1.02)
+    return Fact(part, kind, rate, "another step", is_of_twin=is_of_twin)
 
 
 def copy(rate: float, *facts: Fact, **extra: Any) -> CopyFacts:
     """A pull of so many MB/s over a short path, whose time nobody watched unless told."""
-    level = Level.around(rate * 1e6)
+    level = Level.with_spread(rate * 1e6)
     base = CopyFacts(
         "pull.uncached", "3.1.1", "own", "client", "server", "client", level, CHAIN, facts, ()
     )

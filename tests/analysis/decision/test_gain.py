@@ -58,17 +58,17 @@ def test_what_is_left_sets_the_rate_and_is_the_next_limit() -> None:
     fix = gain(copy(24, path, WRITES), [DISK])
     assert following(fix) == "network/path/link-rate"
     assert predicted(fix) == pytest.approx(0.975 * 117.6)
-    other = fact(NETWORK, SHOWN, 108, beside=True)
+    other = fact(NETWORK, SHOWN, 108, is_of_twin=True)
     assert predicted(gain(copy(24, path, other, READS, WRITES), [NEIGHBOUR])) == pytest.approx(108)
 
 
 def test_a_copy_that_lacks_what_is_gone_is_believed_before_any_arithmetic() -> None:
-    path, twin = fact(NETWORK, ALONE, 117.6), RateWithout("disk", "server", Level.around(90e6))
+    path, twin = fact(NETWORK, ALONE, 117.6), RateWithout("disk", "server", Level.with_spread(90e6))
     assert predicted(gain(copy(24, path, without=(twin,)), [DISK])) == 90
-    tax = RateWithout("signing", None, Level.around(110e6), is_diskless=True)
+    tax = RateWithout("signing", None, Level.with_spread(110e6), is_diskless=True)
     slow = copy(24, path, READS, fact(RECEIVER, ALONE, 40), without=(tax,))
     assert 30 < predicted(gain(slow, [SIGNING])) < 40
-    beside = RateWithout("round-trips", "client", Level.around(110e6))
+    beside = RateWithout("round-trips", "client", Level.with_spread(110e6))
     assert predicted(gain(copy(20, READS, WRITES, without=(beside,)), [MOUNT])) == 110
 
 
@@ -76,7 +76,7 @@ def test_a_disk_works_beside_the_transfer_and_is_still_one_without_others() -> N
     """Its share of the time was others', too: where nothing was measured nothing is predicted."""
     path, without = (
         fact(NETWORK, ALONE, 117.6),
-        (RateWithout("disk", "server", Level.around(110e6)),),
+        (RateWithout("disk", "server", Level.with_spread(110e6)),),
     )
     assert 45 < predicted(gain(copy(24, path, fact(RECEIVER, ALONE, 60)), [DISK])) < 60
     facts = (fact(SENDER, BUSY, 1.0), path, WRITES)

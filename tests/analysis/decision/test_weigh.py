@@ -27,14 +27,14 @@ from tests.analysis.decision.planted import CHAIN, CORE, SENDER, WINDOW, copy, f
 
 
 def likely(part: Part, facts: CopyFacts) -> float:
-    return weigh(facts).likely[part]
+    return weigh(facts).by_part[part]
 
 
 def test_the_likelihoods_of_all_components_and_of_the_unseen_sum_to_1() -> None:
     weighed = weigh(copy(50, fact(SENDER, ALONE, 55)))
-    assert sum(weighed.likely.values()) == pytest.approx(1.0)
-    assert set(weighed.likely) == {*CHAIN, UNKNOWN}
-    assert weighed.ranked[0][0] == SENDER
+    assert sum(weighed.by_part.values()) == pytest.approx(1.0)
+    assert set(weighed.by_part) == {*CHAIN, UNKNOWN}
+    assert weighed.ranked_parts[0][0] == SENDER
 
 
 def test_a_copy_at_a_limit_is_likelier_held_by_it_the_more_exactly_that_is_known() -> None:
@@ -63,9 +63,9 @@ def test_what_moved_more_through_a_component_speaks_against_it_and_not_without_e
 def test_a_twin_clears_what_was_not_seen_too() -> None:
     """All but the sender's disk moved more: what is left is that disk."""
     others = [part for part in CHAIN if part != SENDER]
-    witnesses = [fact(part, SHOWN, 118, beside=True) for part in others]
+    witnesses = [fact(part, SHOWN, 118, is_of_twin=True) for part in others]
     twin = copy(15, *witnesses)
-    stranger = copy(15, *(replace(each, beside=False) for each in witnesses))
+    stranger = copy(15, *(replace(each, is_of_twin=False) for each in witnesses))
     assert likely(SENDER, twin) > likely(SENDER, stranger)
     assert likely(UNKNOWN, twin) < 0.1 and decide(twin).key == ("disk", "server", "read")
 

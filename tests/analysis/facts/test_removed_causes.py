@@ -46,7 +46,7 @@ def test_a_users_file_has_this_runs_own_which_lies_in_one_piece(copies, empty_wo
 
 def test_a_mount_has_this_tools_own_copy(copies):
     copies.native("pull.cached", 60)
-    native = [each for each in steps.copies(copies.report()) if each.native]
+    native = [each for each in steps.copies(copies.report()) if each.is_native]
     others = [each for copy in native for each in without(copies.report(), copy)]
     assert ("round-trips", "client", 112e6) in [
         (each.cause, each.side, each.level.median) for each in others

@@ -27,11 +27,11 @@ ALL_CORES = Cause("cpu", "all-cores", "all cores")
 IDLE_RATIO = 0.02
 """Load too small to be scaled up to a full CPU."""
 PARTLY_THROTTLED_RATIO, PARTLY_USED_RATIO = 0.1, 0.4
-"""Share of its periods and of the quota, from which on it may have limited a part of the copy."""
+"""Least share of stopped periods, and of the quota, that may have limited a part of the copy."""
 TAKEN_DOUBT = 0.3
 """Error of a whole CPU's limit, as a ratio: one that is stopped repeatedly has cold caches."""
 ROUND_BYTES_PER_SECOND, LEAST_CORES = 1e8, 0.01
-"""A rate that a reader can scale, and the least number of cores for it that is stated."""
+"""Rate that a reader can scale, and the least number of cores for it that is stated."""
 QUEUED_RATIO = 0.5
 """CPU time of the busiest thread and its time in the run queue, over the copy's: it waits."""
 FULL_RATIO = 0.92
@@ -49,10 +49,10 @@ def rule(evidence: Evidence) -> Iterator[Claim | str]:
         cpu = load_of(evidence.report, evidence.step, side)
         if cpu is not None:
             yield from _quota(evidence.step, side, cpu)
-            if cpu.taken:
-                yield from _taken(evidence, side, cpu)
+            if cpu.is_deprived:
+                yield from _claims_beside_others(evidence, side, cpu)
                 continue
-            if _filled(cpu):
+            if _others_fill_cores(cpu):
                 yield (
                     f"Other processes filled the {side}'s CPU, but the copy did not wait for them."
                 )
@@ -72,7 +72,7 @@ def load_of(report: Report, step: MeasuredStep, side: str) -> Load | None:
 
 def _quota(step: MeasuredStep, side: str, cpu: Load) -> Iterator[Claim]:
     claim_of = partial(_claim, step, side)
-    if cpu.starved:
+    if cpu.is_starved:
         waited = percent_text(min(1.0, cpu.waiting_ratio or 0.0))
         yield claim_of(
             quota.CAUSE,
@@ -84,7 +84,7 @@ def _quota(step: MeasuredStep, side: str, cpu: Load) -> Iterator[Claim]:
             remedy=f"Raise the CPU quota of the {side}'s container or virtual machine",
             detail="hidden CPU quota",
         )
-    elif cpu.throttled or (cpu.quota_used_ratio or 0.0) > IDLE_RATIO:
+    elif cpu.is_throttled or (cpu.quota_used_ratio or 0.0) > IDLE_RATIO:
         cores = "" if cpu.quota_cores is None else f"{cpu.quota_cores:.2g} cores"
         limit = f" ({cores})" if cores else ""
         stopped, used = cpu.throttled_ratio or 0.0, cpu.quota_used_ratio or 0.0
@@ -92,7 +92,7 @@ def _quota(step: MeasuredStep, side: str, cpu: Load) -> Iterator[Claim]:
         partly = stopped >= PARTLY_THROTTLED_RATIO and used >= PARTLY_USED_RATIO
         yield claim_of(
             quota.CAUSE,
-            1.0 if cpu.throttled else used,
+            1.0 if cpu.is_throttled else used,
             f"the {side}'s CPU quota{limit} throttles the copy in {stops} of the "
             "scheduling periods",
             f"The copy used up the {side}'s CPU quota{limit} in {stops} of the periods.",
@@ -113,13 +113,13 @@ def _lift(step: MeasuredStep, side: str, cpu: Load, cores: str) -> str:
     return f"{remedy}; {rate} need about {needed:.2g} cores" if is_useful else remedy
 
 
-def _taken(evidence: Evidence, side: str, cpu: Load) -> Iterator[Claim]:
+def _claims_beside_others(evidence: Evidence, side: str, cpu: Load) -> Iterator[Claim]:
     """Yields the rate that others leave of the cores, and the estimated rate of all cores.
 
     The copy never had all of the cores: the estimate follows from its CPU time per byte.
     """
     claim_of = partial(_claim, evidence.step, side)
-    if cpu.crowded and not cpu.throttled:
+    if cpu.is_crowded and not cpu.is_throttled:
         taken = percent_text(cpu.others_ratio)
         waits = cpu.waiting_ratio
         yield claim_of(
@@ -129,7 +129,7 @@ def _taken(evidence: Evidence, side: str, cpu: Load) -> Iterator[Claim]:
             f"Other processes used {taken} of the {side}'s CPU during the copy.",
             reached=waits is None or cpu.process_ratio + waits >= QUEUED_RATIO,
             # The other host's cores may be taken too.
-            trust=GAP if evidence.lone else SURE,
+            trust=GAP if evidence.sees_client_only else SURE,
             remedy=quota.FIND_OTHERS.format(side),
         )
     used = min(1.0, cpu.copy_ratio)
@@ -141,7 +141,7 @@ def _taken(evidence: Evidence, side: str, cpu: Load) -> Iterator[Claim]:
         yield replace(each, ceiling=wide, reached=False, partly=False)
 
 
-def _filled(cpu: Load) -> bool:
+def _others_fill_cores(cpu: Load) -> bool:
     return cpu.others_ratio > 0.5 and cpu.all_cores_ratio > SATURATED_RATIO
 
 
@@ -152,15 +152,15 @@ def _cores(evidence: Evidence, side: str, cpu: Load) -> Iterator[Claim]:
         f"copy's busiest thread used {percent_text(cpu.one_core_ratio)} of a core."
     )
     # The busiest thread is this tool's own, and no core is busier with interrupts.
-    own_thread = evidence.copy.by_this_tool(side) and cpu.process_ratio >= cpu.one_core_ratio
+    own_thread = evidence.copy.is_by_this_tool(side) and cpu.process_ratio >= cpu.one_core_ratio
     if own_thread:
-        yield from _by_tool(step, side, cpu, busy)
+        yield from _tool_claims(step, side, cpu, busy)
     # The copy cannot grow into others' share.
     used = (cpu.all_cores_ratio - cpu.others_ratio) / max(IDLE_RATIO, 1 - cpu.others_ratio)
     is_filled = cpu.cores == 1 and own_thread and cpu.process_ratio >= SATURATED_RATIO
     # Full cores that are not quite busy have no room: a faster copy at another time proves none.
     used = max(used, SATURATED_RATIO) if cpu.full else used
-    if used > IDLE_RATIO and not _filled(cpu) and not is_filled:
+    if used > IDLE_RATIO and not _others_fill_cores(cpu) and not is_filled:
         count = "1 core" if cpu.cores == 1 else f"{cpu.cores} cores"
         yield claim_of(
             ALL_CORES,
@@ -183,7 +183,7 @@ def _cores(evidence: Evidence, side: str, cpu: Load) -> Iterator[Claim]:
         )
 
 
-def _by_tool(step: MeasuredStep, side: str, cpu: Load, busy: str) -> Iterator[Claim]:
+def _tool_claims(step: MeasuredStep, side: str, cpu: Load, busy: str) -> Iterator[Claim]:
     """Yields the limit of this tool's own busiest thread; on a single core only if it is full."""
     threshold = IDLE_RATIO if cpu.cores > 1 else SATURATED_RATIO
     if cpu.process_ratio < threshold:

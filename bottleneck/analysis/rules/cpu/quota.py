@@ -32,42 +32,41 @@ PERIOD_SECONDS = 0.1
 PERIOD_TOLERANCE_RATIO = 0.015
 """Deviation of the period, less than that of a Wi-Fi beacon, which comes every 102.4 ms."""
 EVEN_RATIO = 0.1
-"""Distance of the quartiles over the median, of periodic bursts."""
+"""Most interquartile range over median of bursts that count as periodic."""
 SILENT_RATIO, KNOWN_SILENT_RATIO = 0.3, 0.15
-"""Share of the time without a reply, from which on a copy waits for the pauses; and if another copy
-has shown that the server is periodic."""
+"""Least silent share of a copy that waits for pauses; once another copy was periodic."""
 LEAST_REPLIES = 2.0
 """Least replies in a burst: on a slow link each reply comes alone, at constant distances."""
-OWN_STOPS_RATIO = 0.05
+CLIENT_THROTTLED_RATIO = 0.05
 DISK_RATIO = 2.0
-"""Rate of the client's disk alone over a copy's from it, from which on it causes no pauses."""
+"""A client's disk that is alone this many times faster than the copy causes no pauses."""
 SMALL_BYTES = 256 << 10
-"""Bytes in flight, up to which a request waits for no other: its time is the server's own."""
+"""Most bytes in flight at which a request waits for no other: its time is the server's own."""
 PAUSES_RATIO, STOPS_RATIO = 2.0, 10.0
-"""Mean over median time of such requests: from a rival with half of the cores to another cause."""
-LEAST_SHAPES = 3
+"""Mean over median request time: as by a rival on half the cores; by another cause."""
+LEAST_CELLS = 3
 LOST_RATIO = 1e-3
-"""Retransmitted over moved bytes, above which the path loses packets."""
+"""Least ratio of retransmitted to moved bytes on a path that loses packets."""
 NEAR_SECONDS = 2e-3
-"""RTT above which the mean includes waits of a far path."""
+"""Least RTT of a far path, whose waits are in the mean."""
 
 
 def rule(evidence: Evidence) -> Iterator[Claim]:
-    """Yields the copy's own rate, if its replies came in such bursts."""
+    """Yields the copy's own rate, if its replies came in bursts at a quota's period."""
     report, step = evidence.report, evidence.step
-    if not evidence.lone or _by_radio(report):
+    if not evidence.sees_client_only or _has_radio(report):
         return
-    if not stopped(report, step, KNOWN_SILENT_RATIO) or _client_stops(step):
+    if not came_in_bursts(report, step, KNOWN_SILENT_RATIO) or _client_is_held_back(step):
         return
-    clear = next((each for each in _candidates(report, step) if keeps_time(each)), None)
-    if clear is None:
+    periodic = next((each for each in _candidates(report, step) if keeps_time(each)), None)
+    if periodic is None:
         return
     trust = SURE
     caveat = "A traffic shaper with a burst every 100 ms looks the same."
-    if evidence.copy.verb == "push" and not _pulls_stop(report):
+    if evidence.copy.verb == "push" and not _pulls_pause(report):
         trust = LIKENESS
         caveat = "No pull stops so: a disk that is throttled in such periods looks the same."
-    apart = seconds_text(clear.details.replies.burst_seconds_median or 0.0)
+    apart = seconds_text(periodic.details.replies.burst_seconds_median or 0.0)
     silent = percent_text(min(1.0, step.details.replies.silent_ratio))
     yield claim(
         CAUSE,
@@ -75,7 +74,7 @@ def rule(evidence: Evidence) -> Iterator[Claim]:
         step,
         f"the server answers in bursts every {apart}, as under a CPU quota, and is silent "
         f"{silent} of the time",
-        steps=tuple(dict.fromkeys((step.index, clear.index))),
+        steps=tuple(dict.fromkeys((step.index, periodic.index))),
         standing="inferred",
         reached=True,
         trust=trust,
@@ -86,14 +85,14 @@ def rule(evidence: Evidence) -> Iterator[Claim]:
     )
 
 
-def _pulls_stop(report: Report) -> bool:
+def _pulls_pause(report: Report) -> bool:
     """Whether the server pauses in pulls, too: a quota does so, and a disk's throttle does not."""
-    copies = steps.measured(report, "smb-copy")
+    copies = steps.measured_steps(report, "smb-copy")
     pulls = (each for each in copies if each.setting.copy.startswith("pull"))
-    return any(stopped(report, each, KNOWN_SILENT_RATIO) for each in pulls)
+    return any(came_in_bursts(report, each, KNOWN_SILENT_RATIO) for each in pulls)
 
 
-def shared(evidence: Evidence) -> Iterator[Claim]:
+def contention_rule(evidence: Evidence) -> Iterator[Claim]:
     """Yields the copy's own rate, if small requests take much longer on average than their median.
 
     It is a likeness, which counts if no ceiling is reached; nothing is claimed if a quota, this end
@@ -101,16 +100,21 @@ def shared(evidence: Evidence) -> Iterator[Claim]:
     """
     report, sockets = evidence.report, evidence.details.sockets
     # Late replies cause only few retransmissions.
-    again_ratio = sockets.retransmitted_bytes / evidence.step.moved_bytes
-    lost = sockets.out_of_order_segments or again_ratio > LOST_RATIO
-    if not evidence.lone or lost or _by_radio(report) or _client_stops(evidence.step):
+    retransmitted_ratio = sockets.retransmitted_bytes / evidence.step.moved_bytes
+    lost = sockets.out_of_order_segments or retransmitted_ratio > LOST_RATIO
+    if (
+        not evidence.sees_client_only
+        or lost
+        or _has_radio(report)
+        or _client_is_held_back(evidence.step)
+    ):
         return
     if shows_quota(report):
         return
-    for step in steps.measured(report, "smb-matrix"):
+    for step in steps.measured_steps(report, "smb-matrix"):
         ratio, rtt = _pauses_ratio(step), step.details.rtt_seconds
         near = rtt is not None and rtt < NEAR_SECONDS
-        if near and PAUSES_RATIO <= ratio < STOPS_RATIO and not _client_stops(step):
+        if near and PAUSES_RATIO <= ratio < STOPS_RATIO and not _client_is_held_back(step):
             yield claim(
                 CONTENTION,
                 "server",
@@ -131,24 +135,24 @@ def shared(evidence: Evidence) -> Iterator[Claim]:
 
 
 def _pauses_ratio(step: MeasuredStep) -> float:
-    """Returns mean over median time of small requests, as median of shapes; 0: not measured."""
+    """Returns mean over median time of small requests, as median of the cells; 0: not measured."""
     ratios = []
     for each in step.details.cells:
         size, usual = (each.request_bytes or 0) * (each.depth or 0), each.request_seconds_median
         if each.bytes_per_second and usual and 0 < size <= SMALL_BYTES:
             ratios.append(size / each.bytes_per_second / usual)
-    return median(ratios) if len(ratios) >= LEAST_SHAPES else 0.0
+    return median(ratios) if len(ratios) >= LEAST_CELLS else 0.0
 
 
-def _by_radio(report: Report) -> bool:
+def _has_radio(report: Report) -> bool:
     """Whether a Wi-Fi card is on the path: it may sleep between two beacons."""
     tops = (link for _, link in hardware_limits.interfaces(report))
     return any(link.kind == "wifi" for top in tops for link in hardware_limits.tree(top))
 
 
 def _candidates(report: Report, step: MeasuredStep) -> Iterator[MeasuredStep]:
-    others = [each for each in steps.measured(report, "smb-copy") if each.index != step.index]
-    return (each for each in (step, *others) if stopped(report, each))
+    others = [each for each in steps.measured_steps(report, "smb-copy") if each.index != step.index]
+    return (each for each in (step, *others) if came_in_bursts(report, each))
 
 
 def keeps_time(step: MeasuredStep) -> bool:
@@ -162,17 +166,18 @@ def keeps_time(step: MeasuredStep) -> bool:
     return exact and high - low <= EVEN_RATIO * middle
 
 
-def stopped(report: Report, step: MeasuredStep, least_ratio: float = SILENT_RATIO) -> bool:
+def came_in_bursts(report: Report, step: MeasuredStep, least_ratio: float = SILENT_RATIO) -> bool:
     """Whether replies came in bursts, and neither this end nor the path delayed them."""
     replies = step.details.replies
-    several = replies.burst_count_median
-    if several is None:
-        several = 0.0 if replies.bursts is None else step.details.requests / (replies.bursts + 1)
-    waits = replies.silent_ratio >= least_ratio and several >= LEAST_REPLIES
-    return waits and not _by_itself(report, step)
+    replies_per_burst = replies.burst_count_median
+    if replies_per_burst is None:
+        bursts = replies.bursts
+        replies_per_burst = 0.0 if bursts is None else step.details.requests / (bursts + 1)
+    waits = replies.silent_ratio >= least_ratio and replies_per_burst >= LEAST_REPLIES
+    return waits and not _client_delays_replies(report, step)
 
 
-def _by_itself(report: Report, step: MeasuredStep) -> bool:
+def _client_delays_replies(report: Report, step: MeasuredStep) -> bool:
     """Whether this end pauses: it does not read the replies, or its disk delivers nothing."""
     by = step.details.sockets.by
     if by != "sender" or "uncached" not in step.setting.copy:
@@ -184,13 +189,14 @@ def _by_itself(report: Report, step: MeasuredStep) -> bool:
 def shows_quota(report: Report) -> bool:
     """Whether any copy of a report shows periodic pauses of the server."""
     return any(
-        stopped(report, each) and keeps_time(each) for each in steps.measured(report, "smb-copy")
+        came_in_bursts(report, each) and keeps_time(each)
+        for each in steps.measured_steps(report, "smb-copy")
     )
 
 
-def _client_stops(step: MeasuredStep) -> bool:
+def _client_is_held_back(step: MeasuredStep) -> bool:
     """Whether the client itself may pause; True as well if its load is not known."""
     cpu = load(step.usage("client"))
     if cpu is None or client_bound(step):
         return True
-    return cpu.starved or (cpu.throttled_ratio or 0.0) > OWN_STOPS_RATIO
+    return cpu.is_starved or (cpu.throttled_ratio or 0.0) > CLIENT_THROTTLED_RATIO

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from bottleneck.analysis import steps, transfer_rates
 from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.disk_zones import Place, Zones, disk_steps, place_of, zones_under
-from bottleneck.analysis.evidence.copies import Evidence, hindered
+from bottleneck.analysis.evidence.copies import Evidence, hindrance_text
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.memory import cache_size
 from bottleneck.analysis.steps import MeasuredStep
@@ -23,7 +23,7 @@ from bottleneck.text.units import percent_text, rate_text
 BUSY_RATIO = 0.5
 AT_LIMIT_RATIO = 0.1
 BURST_RATIO = 1.3
-"""Copy's rate over a throttled disk's, up to which the throttle's burst explains it."""
+"""Most ratio of the copy's rate to a throttled disk's that the throttle's burst explains."""
 BY_CGROUP = "limited by a cgroup"
 """Detail of a disk's claim, which conditions.py reads."""
 DOES = {"read": "reads", "write": "writes"}
@@ -123,7 +123,7 @@ def rule(
 def _disk(
     evidence: Evidence, side: str, verb: str, behind: Sequence[Behind]
 ) -> Iterator[Claim | str]:
-    of_file = verb == "read" and evidence.copy.of_file
+    of_file = verb == "read" and evidence.copy.is_of_file
     candidates = [
         each
         for each in disk_steps(evidence.report, side, verb, "file" if of_file else "sequential")
@@ -149,7 +149,7 @@ def _disk(
     test = DiskTest(evidence, side, verb, best)
     group = _group(test)
     # At a control group's limit neither a busy CPU nor others' I/O is the cause.
-    limited = None if group else hindered(best, side)
+    limited = None if group else hindrance_text(best, side)
     if limited:
         yield (
             f"The {side}'s disk {DID[verb]} {rate_text(test.rate)} while {limited}; the disk may "
@@ -167,8 +167,8 @@ def _itself(test: DiskTest, group: str | None, limited: str | None) -> Claim:
     evidence, side, verb = test.evidence, test.side, test.verb
     highest = transfer_rates.through_disk(evidence.report, evidence.copy, side)
     level = highest if group and test.rate < highest <= BURST_RATIO * test.rate else test.rate
-    setting = forced(evidence, side) if verb == "write" else None
-    whence = " from this file" if verb == "read" and evidence.copy.of_file else ""
+    setting = forcing_setting(evidence, side) if verb == "write" else None
+    whence = " from this file" if verb == "read" and evidence.copy.is_of_file else ""
     why = f"; the limit belongs to {group}, not to the disk" if group else ""
     # smbd's own setting does not apply to the program that measured the disk itself.
     mounted = setting if setting is not None and setting.remedy != NO_SYNC else None
@@ -206,7 +206,7 @@ _RISK = "unflushed data is lost in a power cut"
 NO_SYNC = f"Set `sync always = no` in the server's smb.conf ({_RISK})"
 
 
-def forced(evidence: Evidence, side: str) -> Setting | None:
+def forcing_setting(evidence: Evidence, side: str) -> Setting | None:
     """Returns the setting that forces each write to a side's disk; None: none is known."""
     if any(each.option == "sync always" for each in evidence.smb_conf(side)):
         detail = "`sync always = yes`"
@@ -232,7 +232,7 @@ def _evidence(test: DiskTest, group: str | None, setting: Setting | None) -> Ite
     copy, side, verb, limit = test.evidence.copy, test.side, test.verb, test.limit
     rate = rate_text(test.rate)
     if verb == "read":
-        whence = " from this file" if copy.of_file else ""
+        whence = " from this file" if copy.is_of_file else ""
         yield (
             f"Verified: the {side}'s disk by itself read {rate}{whence} in sequence, not from the "
             "page cache."

@@ -26,10 +26,10 @@ CAUSE = Cause(
     "time",
 )
 SHARE_RATIO = 0.25
-"""Others' share of the bytes, from which on their I/O slows a disk down."""
+"""Least share of others' bytes at which their I/O slows a disk down."""
 BUSY_RATIO = 0.3
 QUIET_RATIO = 0.1
-"""Busy ratio right before, below which others' writes are side effects of this tool's own."""
+"""Least busy share right before at which others' writes are not side effects of this tool's."""
 ALONE_RATIO = 0.05
 PAGE_BYTES = 4096
 """Least bytes of an access of a file system; with fewer, the count is of split requests."""
@@ -48,8 +48,8 @@ class Others:
 
 def claims(test: DiskTest) -> Iterator[Claim]:
     """Yields the rate that others leave of the disk; nothing if there was no other I/O."""
-    others, earlier = _during(test), _busy_before(test)
-    if not _proven(test.verb, others, earlier):
+    others, earlier = _others_during(test), _busy_before(test)
+    if not _is_proven(test.verb, others, earlier):
         return
     yield claim(
         CAUSE,
@@ -74,7 +74,7 @@ def remedy(side: str) -> str:
     return CAUSE.remedy.format(side=side)
 
 
-def _proven(verb: str, others: Others | None, earlier: float | None) -> bool:
+def _is_proven(verb: str, others: Others | None, earlier: float | None) -> bool:
     if others is None:
         return earlier is not None and earlier > BUSY_RATIO
     if others.share <= ALONE_RATIO:
@@ -86,7 +86,7 @@ def _proven(verb: str, others: Others | None, earlier: float | None) -> bool:
     return others.share > SHARE_RATIO and not is_own
 
 
-def _during(test: DiskTest) -> Others | None:
+def _others_during(test: DiskTest) -> Others | None:
     others = test.best.disk.others
     read, written = others.read_bytes, others.written_bytes
     if read is None and written is None:

@@ -15,8 +15,8 @@ from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.evidence.copies import Evidence, best_smb_step, client_bound, smb_steps
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.cpu import quota
-from bottleneck.analysis.rules.disk.alone import CAUSES, NO_SYNC, DiskTest, forced
-from bottleneck.analysis.rules.disk.write import flushed
+from bottleneck.analysis.rules.disk.alone import CAUSES, NO_SYNC, DiskTest, forcing_setting
+from bottleneck.analysis.rules.disk.write import flush_times
 from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.text.units import rate_text, seconds_text, size_text
 
@@ -28,14 +28,14 @@ CAUSE = Cause(
     remedy=f"{NO_SYNC}, if `sync always` is set there",
 )
 BELOW_RATIO = 0.7
-"""Rate of forced writes over that with one final flush, above which they explain nothing."""
+"""Most ratio of forced writes' rate to that with one final flush at which they explain it."""
 LOW_RATIO, HIGH_RATIO = 0.75, 1.2
-"""Copy's rate over that of link and forced writes in turn, at least; over the latter, at most."""
+"""Copy's rate: least, over link and forced writes in turn; most, over forced writes."""
 SELDOM_RATIO = 0.1
-"""Share of a push's time that FLUSHes take, up to which they had nothing to write."""
+"""Most share of a push's time in FLUSHes that had nothing to write."""
 LIKE_RATIO, LIKE_OTHER_RATIO = 1.2, 1.5
-"""Rate of a push without a flush over the copy's, up to which each write may be forced; and in
-another dialect, whose requests are longer."""
+"""Most ratio of a push without a flush to the copy whose writes may be forced; in another
+dialect."""
 FASTER_RATIO = 3.0
 STEADY_RATIO = 0.3
 LEAST_WAIT_SECONDS, LEAST_TRIPS = 0.01, 10.0
@@ -46,7 +46,7 @@ def claims(test: DiskTest) -> Iterator[Claim]:
     """Yields the rate of forced writes, if the receiver's settings force them and the copy fits."""
     if test.verb != "write" or test.evidence.copy.step is None:
         return
-    setting = forced(test.evidence, test.side)
+    setting = forcing_setting(test.evidence, test.side)
     synced = steps.fastest(disk_steps(test.report, test.side, "write", "synced"))
     if setting is None or synced is None or synced.rate.median > BELOW_RATIO * test.rate:
         return
@@ -85,7 +85,7 @@ def _evidence(test: DiskTest, synced: MeasuredStep) -> str:
 def rule(evidence: Evidence) -> Iterator[Claim]:
     """Yields the server's forced writes, if WRITEs of a push wait for it and READs do not."""
     step, back = evidence.step, best_smb_step(evidence.report, "server")
-    if not evidence.lone or back is None or not _waits(evidence, back):
+    if not evidence.sees_client_only or back is None or not _waits(evidence, back):
         return
     # Forced writes cost more in a dialect whose requests are shorter.
     threshold = evidence.rate.median / LIKE_RATIO
@@ -122,7 +122,7 @@ def _waits(evidence: Evidence, back: MeasuredStep) -> bool:
 
     The server's kernel has received everything: the client has nothing more to send.
     """
-    details, flush = evidence.details, flushed(evidence)
+    details, flush = evidence.details, flush_times(evidence)
     unsent = details.sockets.unsent_bytes_median
     idle = details.sockets.by == "sender" and unsent is not None and unsent <= LITTLE_BYTES
     threshold = max(LEAST_WAIT_SECONDS, LEAST_TRIPS * (details.rtt_seconds or 0.0))

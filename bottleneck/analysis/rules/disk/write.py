@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from bottleneck.analysis.claim import GAP, SURE, claim
 from bottleneck.analysis.disk_zones import disk_steps
-from bottleneck.analysis.evidence.copies import Evidence, hindered, smb_steps
+from bottleneck.analysis.evidence.copies import Evidence, hindrance_text, smb_steps
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.disk.alone import WRITE
 from bottleneck.analysis.steps import dialect_name
@@ -21,13 +21,13 @@ from bottleneck.text.units import percent_text, rate_text, seconds_text, size_te
 from probes.core.lenient import LEAST
 
 MOSTLY_RATIO = 0.55
-"""Share of a push's time that FLUSHes take, from which on it mostly waits for them."""
+"""Least share of a push's time in FLUSHes at which it mostly waits for them."""
 ARRIVED_RATIO = 1.25
-"""Acknowledged over durable rate, from which on the bytes had arrived and the disk was slow."""
+"""Least ratio of acknowledged to durable rate at which bytes had arrived at a slow disk."""
 SLOWER_RATIO, FASTER_RATIO = 0.85, 1.3
-"""Disk's rate within the FLUSHes over its rate alone; higher if it began before them."""
+"""Least and most ratio of a disk's rate within FLUSHes to its rate alone."""
 PLAIN_RATIO = 0.9
-"""Copy's rate over its disk's, from which on no other proof is needed."""
+"""Least ratio of the copy's rate to its disk's at which no other proof is needed."""
 CLOSE_RATIO = 0.7
 """Copy's rate over its disk's by the FLUSHes, likewise, if the disk was not measured alone."""
 MIDWAY_RATIO = 0.7
@@ -35,10 +35,10 @@ MIDWAY_RATIO = 0.7
 PARTS_RATIO = 0.7
 """SLOWER_RATIO for FLUSHes before the last one: each writes a journal, too."""
 NEAR_RATIO, FREE_RATIO = 1.05, 1.2
-"""Copy's rate over its disk's by another dialect, at most; pulls' rate over the copy's, at least,
-so that neither path nor window limits both."""
+"""Most ratio of the copy to its disk by another dialect; least of pulls to the copy, so that
+neither path nor window limits both."""
 FOREIGN_RATIO = 0.25
-"""Others' bytes on the disk over the copy's, above which a FLUSH waits for them, too."""
+"""Least ratio of others' bytes to the copy's at which a FLUSH waits for them, too."""
 SAME = (
     "Seen from the client, a slow disk, a weak zone and other I/O look the same. An agent on the "
     "server (--agent) distinguishes them."
@@ -47,8 +47,6 @@ SAME = (
 
 @dataclass(frozen=True)
 class Flushes:
-    """The FLUSHes of one copy."""
-
     seconds: float
     """Their time beyond that of a WRITE at the same moment."""
     ratio: float
@@ -68,7 +66,7 @@ class Flushes:
         return self.midway_ratio >= MIDWAY_RATIO
 
 
-def flushed(evidence: Evidence) -> Flushes | None:
+def flush_times(evidence: Evidence) -> Flushes | None:
     """Returns the times of a copy's FLUSHes, at its end and before; None: not known."""
     details, elapsed = evidence.details, evidence.step.seconds
     last = details.flush_seconds
@@ -87,11 +85,11 @@ def flushed(evidence: Evidence) -> Flushes | None:
     return Flushes(seconds, seconds / elapsed, durable, arrived, at_end, midway / elapsed)
 
 
-def confirmed(evidence: Evidence, disk_claim: Claim) -> Claim:
+def confirmed_claim(evidence: Evidence, disk_claim: Claim) -> Claim:
     """Returns the claim of a disk that was measured alone, as reached if the FLUSHes agree."""
     limit = disk_claim.ceiling
     is_disk = limit.part == ("disk", evidence.receiver) and limit.cause in (WRITE.word, "zone")
-    flush = _of_the_disk(evidence) if is_disk else None
+    flush = _disk_flushes(evidence) if is_disk else None
     if flush is None or disk_claim.reached is not None or limit.standing != "measured":
         return disk_claim
     level = limit.bytes_per_second
@@ -110,19 +108,19 @@ def confirmed(evidence: Evidence, disk_claim: Claim) -> Claim:
     )
 
 
-def _of_the_disk(evidence: Evidence) -> Flushes | None:
+def _disk_flushes(evidence: Evidence) -> Flushes | None:
     """Returns FLUSHes that a copy mostly waits for, and that only the receiver's disk explains."""
-    flush = flushed(evidence)
+    flush = flush_times(evidence)
     if flush is None or flush.ratio < MOSTLY_RATIO or not (flush.arrived or flush.parts):
         return None
-    if hindered(evidence.step, evidence.receiver):
+    if hindrance_text(evidence.step, evidence.receiver):
         return None
     usage, size = evidence.step.usage(evidence.receiver), evidence.step.moved_bytes
     counted = (usage.device_read_bytes or 0) + (usage.device_written_bytes or 0) if usage else 0
     return None if counted > (1 + FOREIGN_RATIO) * size else flush
 
 
-def _waited(evidence: Evidence, flush: Flushes, copy: str = "The copy") -> str:
+def _wait_text(evidence: Evidence, flush: Flushes, copy: str = "The copy") -> str:
     when = "between its parts" if flush.parts else "after the data had arrived"
     return (
         f"{copy} waited {percent_text(flush.ratio)} of its time for the {evidence.receiver}'s disk "
@@ -131,7 +129,7 @@ def _waited(evidence: Evidence, flush: Flushes, copy: str = "The copy") -> str:
 
 
 def _lines(evidence: Evidence, flush: Flushes) -> Iterator[str]:
-    yield _waited(evidence, flush)
+    yield _wait_text(evidence, flush)
     durable = f"uring the flushes the disk wrote {rate_text(flush.bytes_per_second)}."
     arrived = rate_text(evidence.details.acknowledged_bytes_per_second or 0.0)
     yield f"D{durable}" if flush.parts else f"The data arrived at {arrived}; d{durable}"
@@ -142,19 +140,19 @@ def rule(evidence: Evidence) -> Iterator[Claim]:
 
     Only without a test of that disk alone, which gives its limit, and which FLUSHes may confirm.
     """
-    if evidence.copy.verb != "push" or not evidence.by_client:
+    if evidence.copy.verb != "push" or not evidence.is_by_client:
         return
     if any(disk_steps(evidence.report, "server", "write", "sequential")):
         return
-    claims = list(_by_flushes(evidence))
-    if evidence.lone and not any(each.reached for each in claims):
-        claims = list(_as_over_another(evidence, 0.0 if claims else CLOSE_RATIO)) or claims
+    claims = list(_claims_by_flushes(evidence))
+    if evidence.sees_client_only and not any(each.reached for each in claims):
+        claims = list(_claims_by_dialect(evidence, 0.0 if claims else CLOSE_RATIO)) or claims
     yield from claims
 
 
-def _by_flushes(evidence: Evidence, copy: str = "The copy") -> Iterator[Claim]:
-    flush = flushed(evidence) if evidence.lone else _of_the_disk(evidence)
-    rate, lone = evidence.rate.median, evidence.lone
+def _claims_by_flushes(evidence: Evidence, copy: str = "The copy") -> Iterator[Claim]:
+    flush = flush_times(evidence) if evidence.sees_client_only else _disk_flushes(evidence)
+    rate, lone = evidence.rate.median, evidence.sees_client_only
     if flush is None or flush.ratio < MOSTLY_RATIO:
         return
     level = max(rate, flush.bytes_per_second)
@@ -170,11 +168,13 @@ def _by_flushes(evidence: Evidence, copy: str = "The copy") -> Iterator[Claim]:
         standing="inferred",
         reached=True if limits or flush.parts else None,
         trust=GAP if lone else SURE,
-        evidence=(_waited(evidence, flush, copy), SAME) if lone else (_waited(evidence, flush),),
+        evidence=(_wait_text(evidence, flush, copy), SAME)
+        if lone
+        else (_wait_text(evidence, flush),),
     )
 
 
-def _as_over_another(evidence: Evidence, least_ratio: float) -> Iterator[Claim]:
+def _claims_by_dialect(evidence: Evidence, least_ratio: float) -> Iterator[Claim]:
     """Yields the disk that limits the same push over another dialect, if this one comes near it.
 
     SMB1 writes in pieces so small that its data arrive as slowly as the disk takes them.
@@ -185,10 +185,10 @@ def _as_over_another(evidence: Evidence, least_ratio: float) -> Iterator[Claim]:
         return
     for other in evidence.other_dialects:
         over = f"ver {dialect_name(other.copy.dialect)} the same copy"
-        flush = flushed(other)
+        flush = flush_times(other)
         level = 0.0 if flush is None else max(other.rate.median, flush.bytes_per_second)
         near = least_ratio * level <= evidence.rate.median <= NEAR_RATIO * level
-        for each in _by_flushes(other, f"O{over}"):
+        for each in _claims_by_flushes(other, f"O{over}"):
             if each.reached and near:
                 yield replace(
                     each,

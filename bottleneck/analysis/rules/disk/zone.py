@@ -13,10 +13,10 @@ from bottleneck.text.units import percent_text, rate_text
 
 CAUSE = Cause("disk", "zone", "slow zone", stays=True)
 INSIDE_RATIO = 0.8
-"""Rate of a place over the outermost, above which it is not slow."""
+"""Least ratio to the outermost rate of a place that is not slow."""
 AGREES_RATIO = 0.15
 WEAK_SHARE = 0.5
-"""Share of the file in weak zones, from which on they matter."""
+"""Least share of the file in weak zones at which they matter."""
 
 
 def claims(test: DiskTest) -> Iterator[Claim]:
@@ -60,7 +60,7 @@ def _inside(
         f"the file is {where} of {test.disk}, which {does} {rate_text(test.rate)} there and "
         f"{rate_text(edge)} on its outer tracks",
         evidence=(
-            f"{_measured(test, zones)} {rate_text(edge)} on its outer tracks and "
+            f"{_measured_text(test, zones)} {rate_text(edge)} on its outer tracks and "
             f"{rate_text(curve.inner_bytes_per_second)} on its inner tracks. The file's location "
             f"should give {rate_text(healthy)}, and gave {rate_text(test.rate)}.",
         ),
@@ -84,8 +84,8 @@ def _weak(test: DiskTest, zones: Zones, healthy: float, spans: tuple[Span, ...])
         f"the file is in a weak zone ({where}) of {test.disk}, which {does} "
         f"{rate_text(test.rate)} there instead of {rate_text(healthy)}",
         evidence=(
-            f"{_measured(test, zones)} {rate_text(test.rate)} at the file's location. Its other "
-            f"zones suggest {rate_text(healthy)} there.",
+            f"{_measured_text(test, zones)} {rate_text(test.rate)} at the file's location. Its "
+            f"other zones suggest {rate_text(healthy)} there.",
         ),
         remedy=(
             f"Check {test.disk} for reallocated or unreadable sectors with `smartctl -a`. Then "
@@ -96,6 +96,6 @@ def _weak(test: DiskTest, zones: Zones, healthy: float, spans: tuple[Span, ...])
     yield test.without("outside its weak zones", healthy, zones.step.index)
 
 
-def _measured(test: DiskTest, zones: Zones) -> str:
+def _measured_text(test: DiskTest, zones: Zones) -> str:
     how = "wrote" if zones.step.setting.verb == "write" else "read"
     return f"By zone, {test.disk} {how}"

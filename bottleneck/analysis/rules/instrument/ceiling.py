@@ -17,9 +17,9 @@ from probes.core.records import SIDES
 CAUSE = Cause("instrument", "ceiling", "")
 MEASURED_TRUST = 0.98
 NEAR_RATIO = 2 / 3
-"""Copy's rate over the tool's ceiling, above which it says more of the tool than of the path."""
+"""Least ratio to the tool's ceiling of a copy that says more of the tool than of the path."""
 WORKING_RATIO = 0.5
-"""CPU time of the tool's busiest process over the time, below which it may have had to wait."""
+"""Least CPU share of the tool's busiest process that surely did not wait."""
 DELAYED_SECONDS = 5e-3
 """A round trip within one host that only a delayed acknowledgement explains."""
 
@@ -29,7 +29,7 @@ def tool_ceiling(report: Report, side: str) -> MeasuredStep | None:
 
     A quota, a tiny buffer and others' work on its cores are no limits of the tool.
     """
-    tests = steps.measured(report, "loopback")
+    tests = steps.measured_steps(report, "loopback")
     best = steps.fastest(each for each in tests if each.plan.initiator == side)
     cpu = None if best is None else load(best.usage(side))
     if best is None or cpu is None:
@@ -40,11 +40,11 @@ def tool_ceiling(report: Report, side: str) -> MeasuredStep | None:
     if allowed is not None and allowed < 1:
         return None
     idle = cpu.process_ratio < WORKING_RATIO
-    held_back = cpu.throttled or cpu.crowded or cpu.filled_by_others and idle
-    return None if held_back or _waited(best, cpu) else best
+    held_back = cpu.is_throttled or cpu.is_crowded or cpu.filled_by_others and idle
+    return None if held_back or _tool_waited(best, cpu) else best
 
 
-def _waited(best: MeasuredStep, cpu: Load) -> bool:
+def _tool_waited(best: MeasuredStep, cpu: Load) -> bool:
     """Whether the tool itself waited for acknowledgements that a tiny buffer delays."""
     limits = best.details.limits
     trip = (limits and limits.rtt_seconds_median) or 0.0
@@ -56,7 +56,7 @@ def rule(evidence: Evidence) -> Iterator[Claim]:
 
     It does not apply to a copy by other programs at both ends (a mount, smbclient).
     """
-    by_this_tool = any(evidence.copy.by_this_tool(side) for side in SIDES)
+    by_this_tool = any(evidence.copy.is_by_this_tool(side) for side in SIDES)
     for side in SIDES if by_this_tool else ():
         best = tool_ceiling(evidence.report, side)
         if best is None:

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from bottleneck.analysis import steps
 from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.disk_zones import disk_steps
-from bottleneck.analysis.evidence.copies import Evidence, hindered
+from bottleneck.analysis.evidence.copies import Evidence, hindrance_text
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.steps import Copy, MeasuredStep
 from bottleneck.text.units import percent_text, rate_text, size_text
 
 CAUSE = Cause("memory", "cache-size", "cache size")
 LEAST_SHARE = 0.3
-"""Share of the copy's bytes from the disk, from which on the disk may limit the copy."""
+"""Least share of the copy's bytes from the disk at which the disk may limit the copy."""
 ALL_SHARE = 0.9
-"""Share of the copy's bytes from the disk, from which on it counts as an uncached copy."""
+"""Least share of the copy's bytes from the disk at which it counts as uncached."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class CacheMiss:
     """Memory in use, without the page cache."""
 
     @property
-    def short(self) -> bool:
+    def is_memory_short(self) -> bool:
         """Whether the sender's memory has no room for the source, which is the reason."""
         if self.memory_bytes is None or self.used_bytes is None:
             return False
@@ -60,7 +60,7 @@ class CacheMiss:
         )
 
 
-def missed(copy: Copy) -> CacheMiss | None:
+def cache_miss(copy: Copy) -> CacheMiss | None:
     """Returns the cache miss of a copy that should be cached; None: none, or not observed."""
     if copy.cache != "cached" or copy.step is None:
         return None
@@ -77,21 +77,21 @@ def missed(copy: Copy) -> CacheMiss | None:
 
 def from_disk(copy: Copy) -> bool:
     """Whether a cached copy was read from the sender's disk, although its memory has room."""
-    miss = missed(copy)
-    return miss is not None and miss.share >= ALL_SHARE and not miss.short
+    miss = cache_miss(copy)
+    return miss is not None and miss.share >= ALL_SHARE and not miss.is_memory_short
 
 
 def rule(evidence: Evidence) -> Iterator[Claim | str]:
     """Yields the rate of a cached copy whose sender's memory is smaller than the source."""
-    miss, side = missed(evidence.copy), evidence.sender
-    if miss is None or not miss.short:
+    miss, side = cache_miss(evidence.copy), evidence.sender
+    if miss is None or not miss.is_memory_short:
         return
     disk = _disk(evidence)
     if disk is None:
         yield f"{miss.text(side)} That disk was not measured."
         return
     # One part comes from the disk, and the network limits the other.
-    sent = [each.rate.median for each in evidence.believed]
+    sent = [each.rate.median for each in evidence.believed_steps]
     rest = (1 - miss.share) / max(sent) if sent else 0.0
     yield claim(
         CAUSE,
@@ -100,7 +100,7 @@ def rule(evidence: Evidence) -> Iterator[Claim | str]:
         f"the {side}'s memory cannot hold this file, so {percent_text(miss.share)} of it comes "
         f"from its disk, which reads {rate_text(disk.rate.median)}",
         level=1 / (miss.share / disk.rate.median + rest),
-        standing="at-least" if hindered(disk, side) else "measured",
+        standing="at-least" if hindrance_text(disk, side) else "measured",
         evidence=(miss.text(side),),
         remedy=(
             f"Stop programs on the {side} that use memory, or give it "
@@ -113,7 +113,7 @@ def rule(evidence: Evidence) -> Iterator[Claim | str]:
 def _disk(evidence: Evidence) -> MeasuredStep | None:
     if evidence.sender == "client" and evidence.details.on_folder_disk is False:
         return None
-    pattern = "file" if evidence.copy.of_file else "sequential"
+    pattern = "file" if evidence.copy.is_of_file else "sequential"
     return steps.fastest(
         each
         for each in disk_steps(evidence.report, evidence.sender, "read", pattern)

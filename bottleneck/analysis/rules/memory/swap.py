@@ -24,12 +24,12 @@ LEAST_BYTES_PER_SECOND = 1e6
 BACK_RATIO = 0.1
 """Least share of it that comes back: memory that only goes is not needed."""
 SHORT_RATIO = 0.2
-"""Free share of the memory, above which a host is not short of it."""
+"""Least free share of memory of a host that is not short of it."""
 WAITING_RATIO = 0.3
-"""Share of the time that its tasks wait for memory, from which on it may limit the copy."""
+"""Least share of the time in which tasks wait for memory that may limit the copy."""
 MOSTLY_RATIO = 0.7
 EXPLAINS_RATIO = 0.7
-"""Share of others' I/O on the copy's disk, from which on swap explains it."""
+"""Least share of others' I/O on the copy's disk that swap explains."""
 
 
 def claims(test: DiskTest) -> Iterator[Claim]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from bottleneck.analysis import steps
 from bottleneck.analysis.claim import Cause, claim
 from bottleneck.analysis.disk_zones import disk_steps
-from bottleneck.analysis.evidence.copies import Evidence, hindered
+from bottleneck.analysis.evidence.copies import Evidence, hindrance_text
 from bottleneck.analysis.finding import Claim
 from bottleneck.text.units import percent_text, rate_text, size_text
 
@@ -23,11 +23,11 @@ SMALL_BYTES = 16 << 20
 SMALL_SECONDS = 0.1
 """Small limit in seconds of the disk's writing: a larger one keeps it busy."""
 BELOW_RATIO = 0.7
-"""Rate over that of the disk alone with a final flush, above which the limit costs little."""
+"""Least ratio to the disk alone with a final flush at which the limit costs little."""
 IDLE_RATIO = 0.7
-"""Share of the time with I/O in flight, above which the disk itself is busy."""
+"""Least share of the time with I/O in flight of a disk that is busy itself."""
 WAITING_RATIO, MOSTLY_RATIO = 0.3, 0.85
-"""Share of the time that tasks wait for I/O of an idle disk: it matters; it is the cap."""
+"""Least share of time waiting for I/O of an idle disk at which it matters; is the cap."""
 
 
 def rule(evidence: Evidence) -> Iterator[Claim]:
@@ -37,7 +37,7 @@ def rule(evidence: Evidence) -> Iterator[Claim]:
     if usage is None or usage.memory_dirty_limit_bytes is None or disk is None:
         return
     limit, disk_rate = usage.memory_dirty_limit_bytes, disk.rate.median
-    if limit > min(SMALL_BYTES, SMALL_SECONDS * disk_rate) or hindered(disk, side):
+    if limit > min(SMALL_BYTES, SMALL_SECONDS * disk_rate) or hindrance_text(disk, side):
         return
     # Rate of a program that never flushes, until all is written.
     sustained = disk_steps(evidence.report, side, "write", "sustained")

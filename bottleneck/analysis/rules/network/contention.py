@@ -22,7 +22,7 @@ FULL_RATIO, SHARED_FULL_RATIO, IMPOSSIBLE_RATIO = 0.85, 0.8, 1.15
 """Sum of the copy's and others' traffic over the link's limit: full; full if others have much of
 it; more than one link carries, so that they took another link."""
 SHARED_RATIO = 0.25
-"""Others' traffic over the copy's, from which on they have much of the link."""
+"""Least ratio to the copy's of others' traffic that is much of the link."""
 BOUND_RATIO = 0.15
 """Greatest relative distance of the sum of two counts from the rate of the shaper of both."""
 
@@ -86,6 +86,6 @@ def _capacity(evidence: Evidence, total: float) -> float | None:
     ]
     match = evidence.looks_like(total)
     highest = max(carried, default=match.payload_bytes_per_second if match else None)
-    bound = hardware_limits.shaped(evidence.report, evidence.sender)
+    bound = hardware_limits.shaped_rate(evidence.report, evidence.sender)
     near = highest and bound and abs(highest / bound.bytes_per_second - 1) <= BOUND_RATIO
     return bound.bytes_per_second if bound and near else highest

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from bottleneck.analysis import hardware_limits, model, steps
 from bottleneck.analysis.claim import Cause, claim
-from bottleneck.analysis.evidence.copies import Evidence, hindered
+from bottleneck.analysis.evidence.copies import Evidence, hindrance_text
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.link_end import NAMELESS
 from bottleneck.analysis.steps import MeasuredStep
@@ -20,7 +20,7 @@ from probes.core.records import SIDES, InterfaceFacts
 
 CAUSE = Cause("network", "duplex", "half duplex")
 COSTLESS_RATIO = 0.9
-"""Share of the full payload, above which a half-duplex link costs nothing."""
+"""Least share of the full payload at which a half-duplex link costs nothing."""
 
 
 def half_duplex(report: Report) -> tuple[tuple[str, InterfaceFacts], ...]:
@@ -53,7 +53,7 @@ def limiting_side(report: Report, step: MeasuredStep) -> str | None:
 def rule(evidence: Evidence) -> Iterator[Claim | str]:
     """Yields the rate of TCP in the copy's direction over a half-duplex link."""
     half = half_duplex(evidence.report)
-    best = steps.fastest(evidence.believed) if half else None
+    best = steps.fastest(evidence.believed_steps) if half else None
     remarks = tuple(_evidence(half))
     side = None if best is None else limiting_side(evidence.report, best)
     if best is None or side is None:
@@ -66,7 +66,7 @@ def rule(evidence: Evidence) -> Iterator[Claim | str]:
         side,
         best,
         f"the {side}'s link is half duplex and carries at most {rate_text(best.rate.median)}",
-        standing="at-least" if any(hindered(best, each) for each in SIDES) else "measured",
+        standing="at-least" if any(hindrance_text(best, each) for each in SIDES) else "measured",
         evidence=remarks,
         remedy=f"Turn on autonegotiation at both ends of the {side}'s cable{how}",
         detail=f"{name} in half duplex",

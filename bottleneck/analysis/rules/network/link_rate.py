@@ -19,7 +19,7 @@ from bottleneck.analysis.evidence.copies import (
     client_bound,
     diskless,
     foreign_rate,
-    hindered,
+    hindrance_text,
     smb_steps,
     steady_rate,
     streams,
@@ -40,9 +40,9 @@ CAUSE = Cause("network", "link-rate", "link speed")
 TOOL_SHARE = 2 / 3
 SAME_RATIO = 1.05
 BOUND_RATIO = 0.85
-"""Share of a card's or a shaper's rate, from which on a shared link counts as full."""
+"""Least share of a card's or a shaper's rate at which a shared link counts as full."""
 CLOSE_RATIO = 1.01
-"""Rate of another transfer over TCP by itself, up to which TCP's figure stands."""
+"""Most ratio of another transfer to TCP by itself at which TCP's figure stands."""
 WITHOUT_DISK_RATIO = 0.95
 """Least rate of a transfer without a disk over the fastest one: else a disk may be the limit."""
 OTHER_WAY_RATIO = 1.1
@@ -56,15 +56,15 @@ _LIMITED = {
 
 def rule(evidence: Evidence) -> Iterator[Claim | str]:
     """Yields the link's payload rate by the tcp steps; without them, inferred from the copies."""
-    yield from hardware_limits.doubted(evidence.report, evidence.sender)
+    yield from hardware_limits.reasons_for_doubt(evidence.report, evidence.sender)
     if evidence.copy.step is not None:
         yield from filter(None, [hardware_limits.impossible(evidence.report, evidence.step)])
         yield from interface_facts.interface_events(evidence.step)
-    tests = evidence.believed
+    tests = evidence.believed_steps
     if tests:
         yield from _from_tcp(evidence, _best(tests))
     elif not evidence.on_one_host:
-        yield from (_doubted(evidence, each) for each in _inferred(evidence))
+        yield from (_doubted_claim(evidence, each) for each in _inferred_claims(evidence))
 
 
 def likeness(match: model.LinkMatch | None, behind: Behind = NOTHING) -> str:
@@ -92,7 +92,7 @@ def _foreign(evidence: Evidence, best: MeasuredStep) -> float:
     # If several streams leave others little room, a test with one stream shows the sum.
     total = max(
         each.rate.median + (foreign_rate(evidence.report, each, evidence.sender) or 0.0)
-        for each in evidence.believed
+        for each in evidence.believed_steps
     )
     foreign = max(0.0, total - best.rate.median) if total > SAME_RATIO * best.rate.median else 0.0
     lowest = hardware_limits.sent_rate(evidence.report, evidence.sender)
@@ -123,8 +123,8 @@ def _from_tcp(evidence: Evidence, best: MeasuredStep) -> Iterator[Claim | str]:
     )
     if why:
         yield f"{result}. The network may carry more, because {why}."
-        if any(hindered(best, side) for side in SIDES):
-            yield from _as_set(evidence, best)
+        if any(hindrance_text(best, side) for side in SIDES):
+            yield from _claims_by_settings(evidence, best)
     elif not within:
         capacity, match, why = fastest.bytes_per_second, None, "more was carried over SMB"
         yield f"{result}. The network carries more: {fastest.what} ran at {rate_text(capacity)}."
@@ -145,7 +145,7 @@ def _from_tcp(evidence: Evidence, best: MeasuredStep) -> Iterator[Claim | str]:
     )
 
 
-def _as_set(evidence: Evidence, best: MeasuredStep) -> Iterator[Claim]:
+def _claims_by_settings(evidence: Evidence, best: MeasuredStep) -> Iterator[Claim]:
     bound = hardware_limits.sent_rate(evidence.report, evidence.sender)
     if bound is not None and bound.bytes_per_second > best.rate.median:
         rate = rate_text(bound.bytes_per_second)
@@ -168,13 +168,13 @@ def _hindrance(report: Report, best: MeasuredStep, standard: bool) -> str | None
     if steps.on_one_host(report):
         return "the packets never left the host"
     for side in SIDES:
-        cpu, why = load(best.usage(side)), hindered(best, side)
+        cpu, why = load(best.usage(side)), hindrance_text(best, side)
         # At a rate within 3 % of a link's, that link is likelier than a full core.
-        if why and cpu is not None and (cpu.throttled or not standard):
+        if why and cpu is not None and (cpu.is_throttled or not standard):
             return why
     if standard:
         return None
-    link = bus.reached(report, best)
+    link = bus.filled_link(report, best)
     if link is not None:
         return f"{link.name} limited TCP"
     half = duplex.limiting_side(report, best)
@@ -195,7 +195,7 @@ def _hindrance(report: Report, best: MeasuredStep, standard: bool) -> str | None
 # -- copies, if TCP alone was not measured -----------------------------------------------------
 
 
-def _inferred(evidence: Evidence) -> Iterator[Claim]:
+def _inferred_claims(evidence: Evidence) -> Iterator[Claim]:
     report = evidence.report
     transfers = smb_steps(report, evidence.sender)
     possible = [each for each in transfers if hardware_limits.impossible(report, each) is None]
@@ -226,10 +226,10 @@ def _inferred(evidence: Evidence) -> Iterator[Claim]:
         )
 
 
-def _doubted(evidence: Evidence, inferred: Claim) -> Claim:
+def _doubted_claim(evidence: Evidence, inferred: Claim) -> Claim:
     """Returns a claim with less trust if another path may be faster, which only both ends show."""
     rate = inferred.ceiling.bytes_per_second
-    way = interface_facts.unseen_way(evidence.report, rate) if evidence.lone else None
+    way = interface_facts.unseen_way(evidence.report, rate) if evidence.sees_client_only else None
     if way is None:
         return inferred
     why = f"{way}. Whether another path is faster is not known: an agent (--agent) tests each one."

@@ -33,12 +33,12 @@ CUBIC_TOLERANCE = 1.5
 LEAST_SEGMENTS = 8
 LEAST_RATIO, MOST_RATIO = 1e-4, 0.5
 GAIN_RATIO = 1.5
-"""Rate of several connections over that of one, from which on the link was not full."""
+"""Least ratio of several connections to one at which the link was not full."""
 NEARLY_RATIO = 0.6
-"""Gain over the number of streams, from which on each of them ran about as fast as one alone."""
+"""Least gain per stream at which each ran about as fast as one alone."""
 HELD_RATIO = 1e-3
 SCARCE_RATIO = 1.3
-"""Peer's window over the bytes in flight, below which the window may be the limit."""
+"""Least ratio of the peer's window to the bytes in flight at which the window is no limit."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def holds(report: Report, step: MeasuredStep) -> bool:
     if lost is None or lost < HELD_RATIO:
         return False
     if count > 1:
-        return connection.loss_based and (gain or 0.0) >= max(GAIN_RATIO, NEARLY_RATIO * count)
+        return connection.is_loss_based and (gain or 0.0) >= max(GAIN_RATIO, NEARLY_RATIO * count)
     allowed = lossy(connection, lost)
     return allowed is not None and gain is None and allowed.fits(step.rate.median)
 
@@ -88,7 +88,7 @@ def lossy(connection: Connection, lost: float) -> Bracket | None:
     """Returns the law's rates for a connection with losses and a backlog; None: it has not both."""
     sockets = connection.sockets
     segment, rtt = sockets.segment_bytes, sockets.rtt_seconds_median
-    if segment is None or rtt is None or not connection.loss_based:
+    if segment is None or rtt is None or not connection.is_loss_based:
         return None
     if not LEAST_RATIO <= lost <= MOST_RATIO or sockets.retransmitted_segments < LEAST_SEGMENTS:
         return None
@@ -97,6 +97,6 @@ def lossy(connection: Connection, lost: float) -> Bracket | None:
     in_flight, window = sockets.in_flight_bytes_median, sockets.peer_window_bytes_median
     if in_flight is not None and window is not None and window < SCARCE_RATIO * in_flight:
         return None
-    if not connection.backlog or connection.queued:
+    if not connection.backlog or connection.is_queued:
         return None
     return bracket(segment, rtt, lost, connection.control)

@@ -57,7 +57,7 @@ def remarks(report: Report, sender: str) -> Iterator[str]:
         )
 
 
-def stopped(report: Report, copy: Copy) -> CopyDiagnosis | None:
+def diagnose_stopped_copy(report: Report, copy: Copy) -> CopyDiagnosis | None:
     """Diagnoses a copy that was not made because full-size packets vanish; None: they do not.
 
     A pull whose file could not be pushed there has the push's cause; that its own packets vanish

@@ -21,9 +21,9 @@ from probes.core.records import Details, Measured
 
 CAUSE = Cause("network", "wrong-path", "slower path", stays=True)
 FASTER_RATIO = 1.3
-"""Rate of the other path over that in use, above the noise of short transfers."""
+"""Least ratio of the other path's rate to that in use: above the noise of short transfers."""
 SAME_RATIO = 1.25
-"""A ceiling over the rate of the path in use, up to which it is that path's own."""
+"""Most ratio of a ceiling to the rate of the path in use at which it is that path's own."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Way:
     push_bytes_per_second: Positive | None = None
     pull_bytes_per_second: Positive | None = None
 
-    def carried(self, sender: str) -> float:
+    def rate_from(self, sender: str) -> float:
         """Returns its rate for a side's bytes, bytes per second; 0: not known."""
         rate = self.push_bytes_per_second if sender == "client" else self.pull_bytes_per_second
         return rate or 0.0
@@ -82,9 +82,9 @@ def faster_way(details: Details, sender: str) -> tuple[Way, Way] | None:
     """Returns a paths step's path in use and its fastest other; None: none is clearly faster."""
     ways = lenient.record(Ways, details).ways
     used = next((each for each in ways if each.in_use), None)
-    better = max(ways, key=lambda each: each.carried(sender), default=None)
-    threshold = 0.0 if used is None else FASTER_RATIO * used.carried(sender)
-    if used is not None and better is not None and better.carried(sender) >= threshold > 0:
+    better = max(ways, key=lambda each: each.rate_from(sender), default=None)
+    threshold = 0.0 if used is None else FASTER_RATIO * used.rate_from(sender)
+    if used is not None and better is not None and better.rate_from(sender) >= threshold > 0:
         return used, better
     return None
 
@@ -95,13 +95,13 @@ def refine(evidence: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
     paths = faster(evidence.report, sender)
     is_replaced = False
     for each in claims:
-        if paths is not None and _of_used(each.ceiling, paths, sender):
+        if paths is not None and _is_of_used_path(each.ceiling, paths, sender):
             is_replaced = True
             yield _path_claim(each, paths, sender)
         else:
             yield each
     if paths is not None and is_replaced:
-        rate = paths.better.carried(sender)
+        rate = paths.better.rate_from(sender)
         yield claim(
             link_rate.CAUSE,
             "path",
@@ -112,13 +112,13 @@ def refine(evidence: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
         )
 
 
-def _of_used(ceiling: Ceiling, paths: Faster, sender: str) -> bool:
-    highest = SAME_RATIO * paths.used.carried(sender)
+def _is_of_used_path(ceiling: Ceiling, paths: Faster, sender: str) -> bool:
+    highest = SAME_RATIO * paths.used.rate_from(sender)
     return ceiling.component == "network" and ceiling.bytes_per_second <= highest
 
 
 def _path_claim(each: Claim, paths: Faster, sender: str) -> Claim:
-    used, better = (rate_text(way.carried(sender)) for way in (paths.used, paths.better))
+    used, better = (rate_text(way.rate_from(sender)) for way in (paths.used, paths.better))
     return replace(
         each,
         ceiling=behind(each.ceiling, CAUSE, "path", paths.step),

@@ -22,11 +22,11 @@ from bottleneck.text.units import rate_text, size_text
 CAUSE = Cause("smb", "dialect", "old dialect", title="SMB dialect", stays=True)
 OLD = ("smb1", "2.0.2")
 NEAR_RATIO = 1.5
-"""Limit of the round trips over the copy's rate, up to which they explain it."""
+"""Most ratio of the round trips' limit to the copy's rate at which they explain it."""
 MORE_RATIO = 1.5
 """Least bytes in flight in the newer dialect over the old one's, of a dialect's fault."""
 TRAVELLING_RATIO = 0.7
-"""Share of a request's time that is the idle round trip, from which on it waits for little else."""
+"""Least share of the idle RTT in the time of a request that waits for little else."""
 
 
 def refine(evidence: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:

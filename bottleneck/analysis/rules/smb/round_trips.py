@@ -27,20 +27,20 @@ CAUSE = Cause(
 )
 IN_PARALLEL = "Run several copies in parallel, so that more than {} is in flight"
 SHORT_SECONDS = 1e-3
-"""Round trip below which the server's own work on a request is no longer small beside it."""
+"""Least RTT beside which the server's own work on a request is small."""
 STALLED_RATIO = 0.05
-"""Share of the requests that waited only for credits, from which on the server is the limit."""
+"""Least share of requests waiting only for credits at which the server is the limit."""
 USUAL_REQUEST_BYTES = 1 << 20
 MOSTLY_RATIO = 0.85
-"""Copy's rate over that of its replies, from which on it mostly waits for them."""
+"""Least ratio to its replies' rate of a copy that mostly waits for them."""
 FULL_RATIO = 0.5
-"""Share of the requests that waited for credits, from which on the window was always full."""
+"""Least share of requests waiting for credits at which the window was always full."""
 WAITING_RATIO = 0.7
 """Share of a request's time that is the idle round trip, so that no link, disk or core matters."""
 LONG_DIGITS = 10
 """More digits than a setting of an smb.conf has."""
 NEAR_RATIO = 2.0
-"""Ceiling by one connect's RTT, a rough figure, over the copy's rate, up to which it counts."""
+"""Most ratio to the copy's rate of a ceiling by one connect's RTT, a rough figure, that counts."""
 
 
 def rule(evidence: Evidence) -> Iterator[Claim | str]:
@@ -62,7 +62,7 @@ def rule(evidence: Evidence) -> Iterator[Claim | str]:
     if idle is None or (idle.seconds < SHORT_SECONDS and not stalled):
         return
     limit = _claim(evidence, idle, window, ran_out)
-    if not idle.echoed and limit.ceiling.bytes_per_second > NEAR_RATIO * evidence.rate.median:
+    if not idle.is_echo and limit.ceiling.bytes_per_second > NEAR_RATIO * evidence.rate.median:
         return
     sides = (evidence.sender, evidence.receiver)
     busy = any(foreign_rate(evidence.report, evidence.step, side) for side in sides)
@@ -72,10 +72,10 @@ def rule(evidence: Evidence) -> Iterator[Claim | str]:
     yield limit
 
 
-def starved(evidence: Evidence) -> bool:
+def is_starved(evidence: Evidence) -> bool:
     """Whether credits ran out all the time, while requests spent their time on the path."""
     idle, took = rtt(evidence.report, evidence.step), evidence.details.request_seconds_median
-    if idle is None or took is None or not idle.echoed or idle.seconds < SHORT_SECONDS:
+    if idle is None or took is None or not idle.is_echo or idle.seconds < SHORT_SECONDS:
         return False
     full = 0 < FULL_RATIO * evidence.details.requests <= stalls(evidence.step)
     return full and idle.seconds >= WAITING_RATIO * took
@@ -89,7 +89,7 @@ def stalls(step: MeasuredStep) -> float:
 
 def _claim(evidence: Evidence, idle: Rtt, in_flight: float, ran_out: bool) -> Claim:
     step, by_server = evidence.step, bool(stalls(evidence.step)) or _short_of(evidence)
-    took, waits = step.details.request_seconds_median, starved(evidence)
+    took, waits = step.details.request_seconds_median, is_starved(evidence)
     unclear = None if ran_out else False
     # A FLUSH at the end has no request beside it.
     rate = max(step.rate.median, step.details.acknowledged_bytes_per_second or 0.0)
@@ -103,17 +103,21 @@ def _claim(evidence: Evidence, idle: Rtt, in_flight: float, ran_out: bool) -> Cl
         in_flight = min(in_flight, rate * took)
         # Rates of transfers with as few requests at other times are possible, too.
         moves = transfer_rates.transfers_from(evidence.report, evidence.sender)
-        rates = (e.bytes_per_second for e in moves if transfer_rates.with_as_few(evidence.copy, e))
+        rates = (
+            e.bytes_per_second
+            for e in moves
+            if transfer_rates.has_no_larger_window(evidence.copy, e)
+        )
         level = max(rate, in_flight / idle.seconds, *rates)
         in_flight = max(in_flight, level * idle.seconds)
     size, trip = size_text(in_flight), seconds_text(idle.seconds)
     words = f"only {size} of SMB data is in flight"
     if by_server:
         words = f"the server allows {size} of SMB data in flight"
-    how = "SMB ECHO" if idle.echoed else "the TCP connect, a rough figure"
+    how = "SMB ECHO" if idle.is_echo else "the TCP connect, a rough figure"
     took_text = f"; a request of the copy took {seconds_text(took)}" if took else ""
     detail, remedy = (
-        _setting(evidence, size, in_flight, idle.seconds)
+        _limiting_setting(evidence, size, in_flight, idle.seconds)
         if by_server
         else ("", IN_PARALLEL.format(size))
     )
@@ -124,7 +128,7 @@ def _claim(evidence: Evidence, idle: Rtt, in_flight: float, ran_out: bool) -> Cl
         f"{words}, at most {rate_text(level)} at an RTT of {trip}",
         level=level,
         high=max(level, high),
-        steps=tuple(dict.fromkeys((step.index, *idle.steps))),
+        steps=tuple(dict.fromkeys((step.index, *idle.step_indices))),
         standing="inferred",
         reached=True if waits and step.rate.median >= MOSTLY_RATIO * rate else unclear,
         evidence=(f"The RTT of the idle path was {trip} (by {how}){took_text}.",),
@@ -133,7 +137,9 @@ def _claim(evidence: Evidence, idle: Rtt, in_flight: float, ran_out: bool) -> Cl
     )
 
 
-def _setting(evidence: Evidence, size: str, in_flight: float, trip: float) -> tuple[str, str]:
+def _limiting_setting(
+    evidence: Evidence, size: str, in_flight: float, trip: float
+) -> tuple[str, str]:
     """Returns the setting that keeps so few bytes in flight (empty: not known), and a remedy."""
     needed = (evidence.path_rate or 0.0) * trip
     needs = f"; the path needs {size_text(needed)} in flight" if needed > in_flight else ""

@@ -42,7 +42,7 @@ ASKED_RATIO = 0.5
 SILENT_RATIO = 0.5
 """Share of the time without any reply, of a server that works in bursts."""
 ROUND_TRIPS = 3.0
-"""A request's time over the idle path's RTT, from which on it is not due to the path."""
+"""Least ratio of a request's time to the idle RTT at which it is not due to the path."""
 _OPTIONS = (
     "vfs objects,strict locking,strict allocate,aio read size,aio write size,aio max threads,"
     "use sendfile,min receivefile size"
@@ -53,7 +53,7 @@ _OPTIONS = (
 def software_signs(report: Report, copy: Copy) -> Iterator[Sign]:
     """Yields server-waits: requests wait in a file server at rest."""
     side, step = steps.other(copy.initiator), copy.step
-    if step is None or copy.by_this_tool(side):
+    if step is None or copy.is_by_this_tool(side):
         return
     seconds = _waited_seconds(report, step)
     if seconds is None or not (_idle(report, step, side) and _waits_for_server(copy, step)):

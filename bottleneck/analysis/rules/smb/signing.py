@@ -36,8 +36,7 @@ PLAIN = "plain"
 NOUNS = {"signed": "signing", "encrypted": "encryption"}
 """Cause words by the session's security (steps.security)."""
 MOSTLY_RATIO, AT_LEAST_RATIO = 0.5, 0.4
-"""Share of a copy's CPU time, from which on cryptography fills the CPU; if its cost is known only
-as a lower bound."""
+"""Least share of a copy's CPU time in cryptography that fills the CPU; as a lower bound."""
 LEAST_LEFT_RATIO = 0.05
 """Least share of the CPU time that is other work."""
 PLAIN_TIMES = 2.0
@@ -46,7 +45,7 @@ where packets come slowly."""
 SHORT_BYTES = 64 << 10
 """Request size whose overhead doubles a pull's CPU time; longer requests have less of it."""
 CLEAR_RATIO = 2.25
-"""CPU time over that of a plain pull, from which on the rest can only be cryptography."""
+"""Least ratio to a plain pull's CPU time of a rest that can only be cryptography."""
 LEAST_SECONDS = 0.03
 """Least difference of CPU times, which are counted in ticks of 10 ms."""
 _FULL = ("one-core", "all-cores")
@@ -162,15 +161,15 @@ def crypto_cost(evidence: Evidence) -> CryptoCost | None:
     kind = None if evidence.copy.step is None else steps.security(evidence.step)
     if kind not in NOUNS:
         return None
-    return _by_plain(evidence, kind) or _by_tcp(evidence, kind)
+    return _cost_beside_plain(evidence, kind) or _cost_beside_tcp(evidence, kind)
 
 
-def _by_plain(evidence: Evidence, kind: str) -> CryptoCost | None:
+def _cost_beside_plain(evidence: Evidence, kind: str) -> CryptoCost | None:
     """Returns the cost by the same bytes with and without it, if they were slower with it."""
     side = steps.other(evidence.copy.initiator)
     by_security = {
         steps.security(each): each
-        for each in steps.measured(evidence.report, "smb-tax")
+        for each in steps.measured_steps(evidence.report, "smb-tax")
         if _is_alike(each, evidence.copy) and each.setting.verb == evidence.copy.verb
     }
     plain, guarded = by_security.get(PLAIN), by_security.get(kind)
@@ -196,7 +195,7 @@ def _is_alike(step: MeasuredStep, copy: Copy) -> bool:
     return step.intact and same
 
 
-def _by_tcp(evidence: Evidence, kind: str) -> CryptoCost | None:
+def _cost_beside_tcp(evidence: Evidence, kind: str) -> CryptoCost | None:
     """Returns the cost of pulls beyond that of plain ones.
 
     Cryptography costs the same in both directions; a disk's share of a push is not known.
@@ -207,7 +206,7 @@ def _by_tcp(evidence: Evidence, kind: str) -> CryptoCost | None:
     pulls = [
         (cost, each)
         for stage in ("smb-copy", "smb-tax")
-        for each in steps.measured(evidence.report, stage)
+        for each in steps.measured_steps(evidence.report, stage)
         if "pull" in (each.setting.copy or each.setting.verb)
         and _is_alike(each, evidence.copy)
         and steps.security(each) == kind

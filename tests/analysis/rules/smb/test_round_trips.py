@@ -164,14 +164,14 @@ def test_the_copys_own_round_trip_comes_first_then_echoes_then_the_connect(world
     world.copy("pull.cached", 100, details={"rtt_seconds": 0.03})
     world.copy("push.cached", 100)
     connected = {"connect_seconds": 0.5}
-    first, other = steps.measured(world.report(), "smb-copy")
+    first, other = steps.measured_steps(world.report(), "smb-copy")
     assert rtt(world.report(), first).seconds == 0.03
     assert rtt(world.report(target=connected), other).seconds == 0.5
-    assert not rtt(world.report(target=connected)).echoed
+    assert not rtt(world.report(target=connected)).is_echo
     step = world.small_files("pull", 0.05, 0.012)
     world.matrix("pull", {(65536, 1): 6}, 0.011)
     trip = rtt(world.report(target=connected), other)
-    assert (trip.seconds, trip.echoed, trip.steps) == (0.011, True, (step + 1,))
+    assert (trip.seconds, trip.is_echo, trip.step_indices) == (0.011, True, (step + 1,))
     assert trip.low_seconds == pytest.approx(0.0099)
 
 
