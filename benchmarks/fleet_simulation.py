@@ -31,7 +31,7 @@ from random import Random
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bottleneck.fleet import adaptive, culprit, timetable  # noqa: E402
-from bottleneck.fleet.records import Findings, Fleet, Node, Pair, Seen, Segment  # noqa: E402
+from bottleneck.fleet.records import Findings, Fleet, Node, Pair, Rate, Segment  # noqa: E402
 
 USUAL = 117e6
 Kinds = tuple[str, ...]
@@ -73,15 +73,15 @@ class World:
         shows = {
             fault
             for fault in self.faults
-            for pair in adaptive.passing(self.fleet, fault)
+            for pair in adaptive.pairs_through(self.fleet, fault)
             if self.rate(pair) < culprit.SLOW * min(USUAL, self.rate(pair, without=fault))
         }
-        passed = {fault: set(adaptive.passing(self.fleet, fault)) for fault in shows}
+        passed = {fault: set(adaptive.pairs_through(self.fleet, fault)) for fault in shows}
         return {
             fault
             for fault in shows
             if not any(
-                set(adaptive.passing(self.fleet, other)) == passed[fault]
+                set(adaptive.pairs_through(self.fleet, other)) == passed[fault]
                 for other in self.rates.keys() - self.faults
             )
         }
@@ -112,14 +112,14 @@ def measured(
 ) -> tuple[Findings, int]:
     """Returns the finding and the number of tests that it took."""
     tests: Counter[Pair] = Counter()
-    rates: list[Seen] = []
+    rates: list[Rate] = []
     pairs = timetable.first_pairs(truth.fleet, chance)
     while pairs:
         tests.update(pairs)
         for pair in pairs:
             if chance.random() >= missing:
                 rate = truth.rate(pair) * max(0.05, chance.gauss(1, noise))
-                rates.append(Seen(pair, rate))
+                rates.append(Rate(pair, rate))
         finding = culprit.judge(truth.fleet, "pull.cached", rates, usual)
         free = truth.fleet.most_tests - tests.total()
         dead = adaptive.dead_hosts(tests, (each.pair for each in rates))
@@ -174,7 +174,7 @@ def scale(clients: int = 1000, servers: int = 50, sites: int = 40) -> None:
             finding, count = measured(fleet, chance, 0.1, 0.05)
         else:
             rates = [
-                Seen(each, fleet.rate(each) * max(0.05, chance.gauss(1, 0.1))) for each in pairs
+                Rate(each, fleet.rate(each) * max(0.05, chance.gauss(1, 0.1))) for each in pairs
             ]
             finding, count = culprit.judge(fleet.fleet, "pull.cached", rates, USUAL), len(pairs)
         culprits = {each.node for each in finding.culprits}

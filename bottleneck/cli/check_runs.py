@@ -18,7 +18,7 @@ from bottleneck.gate.expectation import Expectation
 from bottleneck.gate.judged import EXIT_CODES, Judgement
 from bottleneck.gate.judging import judge, nothing_to_judge
 from bottleneck.gate.metrics import ExpectationError
-from bottleneck.gate.pooled import pooled
+from bottleneck.gate.pooled import pooled_report
 from bottleneck.report.report import Report
 from bottleneck.run import plan as plans
 from bottleneck.text import units
@@ -136,7 +136,7 @@ def measure_all(
         rest = plan.total_seconds - (now - began)
         if not _needs_more(reports, plan, terms) or rest < SLACK * (now - start):
             break
-    return pooled(reports)
+    return pooled_report(reports)
 
 
 def _needs_more(reports: list[Report], plan: Plan, terms: Terms) -> bool:
@@ -145,7 +145,7 @@ def _needs_more(reports: list[Report], plan: Plan, terms: Terms) -> bool:
         return True
     if len(reports) >= plan.most_runs or not terms.has_expectations:
         return False
-    report = pooled(reports)
+    report = pooled_report(reports)
     diagnosis = documents.diagnosed(report)[0]
     judgement = terms.judge(report, diagnosis, 0.0)
     if any(each.state in ("warning", "critical") for each in judgement.judged):

@@ -42,20 +42,20 @@ def doctor(
 
         from bottleneck.agents.bootstrap import command_for
         from bottleneck.cli import documents, measuring
-        from bottleneck.doctor.checks import judged
+        from bottleneck.doctor.checks import all_checks
         from bottleneck.doctor.look import Request, look
         from bottleneck.login import target as targets
 
     place = None if target is None else targets.parse(target, os.path.isdir)
     if place is not None and place.path:
-        place = targets.of_folder(str(Path(place.path).absolute()))
+        place = targets.make_local(str(Path(place.path).absolute()))
     if ends.agent != "none":
         command_for(ends.agent)
     access = None
     if place is not None and (login.user or login.auth_file or login.allow_guest or place.username):
         access = measuring.log_in_as(login, place)
     request = Request(str(ends.folder.absolute()), place, access, ends.agent, ends.server_folder)
-    checks = judged(look(request))
+    checks = all_checks(look(request))
 
     if not documents.answer(format, to_json(checks), partial(print_checks, checks)):
         return exits.INCOMPLETE

@@ -97,7 +97,7 @@ def fleet(
         reports, status = _measure(layout, inventory, hosts, tests, login, usual, yes, quiet.quiet)
     if output.redaction is not None:
         layout = hide_names(reports, layout)
-    result = results.of_pairs(reports.rates, layout, usual, reports.missing, _skipped(reports))
+    result = results.judge_pairs(reports.rates, layout, usual, reports.missing, _skipped(reports))
     unread = tuple(f"{file}: {reason}" for file, reason in reports.unread.items())
     result = replace(result, status=status, unread=unread)
     result = fleet_together.add_together(result, layout, reports, tests)
@@ -146,7 +146,7 @@ def _measure(
 
     assert inventory is not None
     shares = {server_of(each): each for each in hosts.share or ()}
-    with run.prepared(tests.keep, tests.resume) as (reports, log):
+    with run.prepare_folder(tests.keep, tests.resume) as (reports, log):
         access = measuring.log_in_as(login, target.parse(next(iter(shares.values()))))
         if not yes:
             counts = f"{len(fleet.clients)} clients and {len(fleet.servers)} shares"
@@ -157,12 +157,12 @@ def _measure(
         say = _progress_writer(quiet)
         try:
             setup = run.Run(*parts)
-            run.measured(setup, reports, first_pairs(fleet, tests.all), say)
+            run.measure_pairs(setup, reports, first_pairs(fleet, tests.all), say)
             if tests.together is not None:
                 run.at_once(setup, reports, fleet_together.copy_of(tests), say)
         except KeyboardInterrupt:
             return reports, "interrupted"
-    if not reports.reported():
+    if not reports.pairs():
         return reports, "failed"
     missing = reports.missing or reports.at_once and reports.at_once.missing
     return reports, "partial" if missing else "complete"

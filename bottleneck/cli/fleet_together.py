@@ -122,12 +122,12 @@ def add_together(
         reason = "they did not copy at once"
         test = Together(copy, fleet.servers[0], len(fleet.clients), reason=reason)
         return replace(result, together=test)
-    pairs = at_once.reported() & at_once.report_files.keys()
+    pairs = at_once.pairs() & at_once.report_files.keys()
     reports = {
         pair: (report.load(at_once.report_files[pair][0]), at_once.report_files[pair][1])
         for pair in pairs
     }
-    solo = together.by_themselves(collected.rates, copy)
-    test = together.of_reports(fleet, copy, solo, reports, at_once.rates.get(copy, []))
+    solo = together.single_rates(collected.rates, copy)
+    test = together.judge_reports(fleet, copy, solo, reports, at_once.rates.get(copy, []))
     missing = {pair: f"at once: {why}" for pair, why in at_once.missing.items()}
     return replace(result, together=test, missing={**missing, **result.missing})

@@ -81,7 +81,7 @@ def load_case(names: Sequence[str], typed: TypedFigures) -> Report:
         raise Refused("usage", "; ".join(questions))
     try:
         parts.append(_in_words(typed, today))
-        return supplied_report.report_of(case.joined(parts))
+        return supplied_report.report_of(case.joined_case(parts))
     except (report.ReportError, units.UnitError) as error:
         raise Refused("usage", f"{names[0] if names else 'figures'}: {error}") from None
 
@@ -115,7 +115,7 @@ def _in_words(typed: TypedFigures, date: str) -> Observations:
         figures.append(
             observations.Tcp(side, rate) if is_tcp else observations.Disk(side, kind, rate)
         )
-    words = case.of_figures(figures, date)
+    words = case.case_of_figures(figures, date)
     host = None if typed.link is None else observations.Host(link=units.parse_rate(typed.link))
     return replace(words, client=host, server=host)
 
@@ -139,7 +139,7 @@ def _read(file: Path, side: str | None, date: str) -> Report | Observations:
     if content.startswith(b"# ") and b"copy-bottleneck/ticket/" in content:
         raise report.ReportError("a ticket, which is for persons; give the .json file of its run")
     if registry.reader_of(text) is not None:
-        return case.of_figures(registry.figures(Output(text, side)), date)
+        return case.case_of_figures(registry.figures(Output(text, side)), date)
     if not text.lstrip().startswith("{"):
         return observations.loads(content, None, date)
     document = report.document(content)

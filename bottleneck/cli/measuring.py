@@ -19,7 +19,7 @@ from bottleneck.cli import command_line, completion, documents, exits, interrupt
 from bottleneck.cli.documents import Output
 from bottleneck.cli.progress import Intervals, watching
 from bottleneck.login import credentials
-from bottleneck.login.target import Target, of_folder, parse, parse_device, parse_file, parse_peer
+from bottleneck.login.target import Target, make_local, parse, parse_device, parse_file, parse_peer
 from bottleneck.report.report import Report
 from bottleneck.run import plan
 from bottleneck.run.execution import Session
@@ -78,7 +78,7 @@ def choose(
     _check_folder(folder)
     place = parse(target, os.path.isdir)
     if place.path:
-        place = of_folder(str(Path(place.path).absolute()))
+        place = make_local(str(Path(place.path).absolute()))
         stages = stages or plan.stages(True, budget)
     if share is not None:
         _check_own_share(share)

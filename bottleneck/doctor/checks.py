@@ -65,7 +65,7 @@ def install(program: str, families: Sequence[str]) -> str:
     return f"{_COMMANDS.get(manager, 'install')} {name}"
 
 
-def judged(findings: Findings) -> tuple[Check, ...]:
+def all_checks(findings: Findings) -> tuple[Check, ...]:
     """Returns all checks, this host's first."""
     return (*_program(findings), *_client(findings), *_share(findings), *_server(findings))
 
@@ -78,7 +78,7 @@ def _costs(where: str, name: str, sentence: str, remedy: str = "", *stages: str)
     return Check(where, name, COSTS, sentence, remedy, stages)
 
 
-def _missing(
+def _missing_check(
     where: str, name: str, sentence: str, remedy: str = "", *stages: str, kind: str = ""
 ) -> Check:
     return Check(where, name, MISSING, sentence, remedy, stages, kind)
@@ -120,7 +120,7 @@ def _client(findings: Findings) -> Iterator[Check]:
         yield (_ok if ready.smb_client else _costs)(CLIENT, "SMB client", text)
     no_mount = findings.mount_trouble
     if no_mount is not None:
-        yield _missing(CLIENT, "mount", no_mount.text, "", "native-copy", kind=no_mount.kind)
+        yield _missing_check(CLIENT, "mount", no_mount.text, "", "native-copy", kind=no_mount.kind)
     elif findings.mount is not None:
         yield from _place(CLIENT, findings.mount, "another TARGET", "native-copy", name="mount")
     if agent.startswith("ssh://") or agent == "none":
@@ -147,7 +147,7 @@ def _share(findings: Findings) -> Iterator[Check]:
         return
     if trouble is not None:
         remedy = "check name, address and firewall; SMB uses port 445"
-        yield _missing(SHARE, "server", trouble.text, remedy, *OVER_SMB, kind=trouble.kind)
+        yield _missing_check(SHARE, "server", trouble.text, remedy, *OVER_SMB, kind=trouble.kind)
         return
     if offer is None:
         return
@@ -160,12 +160,12 @@ def _share(findings: Findings) -> Iterator[Check]:
             f"{where} answers in no SMB dialect: it may not be a file server, or a process limit "
         )
         text += "or a block list is in the way"
-        yield _missing(SHARE, "dialects", text, "use its port", *OVER_SMB, kind="unreachable")
+        yield _missing_check(SHARE, "dialects", text, "use its port", *OVER_SMB, kind="unreachable")
         return
     yield _ok(SHARE, "dialects", f"offers {', '.join(dialects)}; {offer.get('signing', '')}")
     if "smb1" in dialects and "impacket" not in findings.program.packages:
         text = "the server offers SMB1, but impacket was not found here: SMB1 is skipped"
-        yield _missing(CLIENT, "impacket", text, SMB1_EXTRA, "smb-copy in smb1")
+        yield _missing_check(CLIENT, "impacket", text, SMB1_EXTRA, "smb-copy in smb1")
     yield from _login(findings)
 
 
@@ -174,7 +174,7 @@ def _login(findings: Findings) -> Iterator[Check]:
     if trouble is not None:
         target = findings.request.target
         hint = spelling_hint(target) if target is not None and trouble.kind == "share" else ""
-        yield _missing(SHARE, "login", trouble.text, hint, *OVER_SMB, kind=trouble.kind)
+        yield _missing_check(SHARE, "login", trouble.text, hint, *OVER_SMB, kind=trouble.kind)
         return
     if facts is None:
         yield _ok(SHARE, "login", "login not tested; use --user or --allow-guest")
@@ -185,7 +185,7 @@ def _login(findings: Findings) -> Iterator[Check]:
     if facts.get("may_write") is False:
         text = "the share is read-only for this user, and the test files are written there"
         remedy = "use an account that may write, or --file FILE to measure pulls alone"
-        yield _missing(SHARE, "write access", text, remedy, *OVER_SMB)
+        yield _missing_check(SHARE, "write access", text, remedy, *OVER_SMB)
         return
     if bins := facts.get("bins"):
         text = f"the share may have a recycle bin ({', '.join(bins)}), which keeps deleted files"
@@ -209,11 +209,11 @@ def _server(findings: Findings) -> Iterator[Check]:
         if request.target is not None and request.target.host:
             text = "no agent: network tests, and the disk and CPU of the server, are skipped"
             remedy = f"--agent ssh://{request.target.host}"
-            yield _missing(SERVER, "agent", text, remedy, *WITHOUT_AGENT)
+            yield _missing_check(SERVER, "agent", text, remedy, *WITHOUT_AGENT)
         return
     if trouble is not None:
         why, remedy = trouble.text, trouble.remedy
-        yield _missing(SERVER, "agent", why, remedy, *WITHOUT_AGENT, kind=trouble.kind)
+        yield _missing_check(SERVER, "agent", why, remedy, *WITHOUT_AGENT, kind=trouble.kind)
     if ready is None:
         return
     host = f"{ready.name}, {ready.distribution or ready.system}, Python {ready.python}"
@@ -240,7 +240,7 @@ def _copies_there(findings: Findings, ready: Readiness) -> Check:
         return _ok(SERVER, "smbclient", f"smbclient {ready.programs['smbclient']}")
     text = "no program on the server can start copies"
     remedy = f"there: {install('smbclient', ready.families)}"
-    return _missing(SERVER, "smbclient", text, remedy, STARTED_THERE)
+    return _missing_check(SERVER, "smbclient", text, remedy, STARTED_THERE)
 
 
 def _ports(findings: Findings) -> Iterator[Check]:
@@ -256,7 +256,7 @@ def _ports(findings: Findings) -> Iterator[Check]:
             text = f"a TCP port of {whose} agent is not reachable {whence} ({why})"
             ports = "the TCP ports of net.ipv4.ip_local_port_range"
             remedy = f"allow {ports} through {whose} firewall during a run"
-            yield _missing(where, "ports", text, remedy, *stages)
+            yield _missing_check(where, "ports", text, remedy, *stages)
 
 
 def _clock(ahead_seconds: float) -> Check:
@@ -325,7 +325,7 @@ def _fio(where: str, ready: Readiness) -> Check:
         remedy = "install a fio that was built with libaio"
     else:
         return _ok(where, "fio", f"fio {version} with {' and '.join(ready.engines)}")
-    return _missing(where, "fio", text, remedy, _disk(where))
+    return _missing_check(where, "fio", text, remedy, _disk(where))
 
 
 def _root(where: str, ready: Readiness) -> Check:
@@ -364,7 +364,7 @@ def _place(
     if place is None:
         return
     if place.trouble:
-        yield _missing(where, name, f"{place.path}: {place.trouble}", remedy, *stages)
+        yield _missing_check(where, name, f"{place.path}: {place.trouble}", remedy, *stages)
         return
     usable = place.usable_bytes
     on = f" ({place.filesystem})" if place.filesystem else ""

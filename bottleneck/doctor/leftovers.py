@@ -96,7 +96,7 @@ class Cleanup:
 
     def remove(self, items: list[FoundLeftover]) -> list[RemovalResult]:
         """Checks each again and removes it; returns the result of each."""
-        results = [self._removed(each) for each in items if each.where != "share"]
+        results = [self._remove(each) for each in items if each.where != "share"]
         on_share = [each for each in items if each.where == "share"]
         if not on_share or self.target is None:
             return results
@@ -104,19 +104,19 @@ class Cleanup:
             paths = [each.leftover.path for each in on_share]
             remaining, removed = self._on_share(self.target, *paths)
         except LOST as error:
-            return [*results, *(_unanswered(each, error) for each in on_share)]
+            return [*results, *(_unanswered_result(each, error) for each in on_share)]
         rest = (each for each in remaining if each.leftover.path not in removed)
         why = {each.name: each.leftover.why_left for each in rest}
         # A leftover that is neither there nor removed by us was removed by somebody else.
-        return [*results, *(_cleaned(each, why.get(each.name, "")) for each in on_share)]
+        return [*results, *(_removal(each, why.get(each.name, "")) for each in on_share)]
 
-    def _removed(self, item: FoundLeftover) -> RemovalResult:
+    def _remove(self, item: FoundLeftover) -> RemovalResult:
         arguments = {"path": item.leftover.path, "older_seconds": self.older_seconds}
         try:
             host = self.reached[item.where]
-            return _cleaned(item, str(host.ask("remove-leftover", REMOVE_SECONDS, **arguments)))
+            return _removal(item, str(host.ask("remove-leftover", REMOVE_SECONDS, **arguments)))
         except LOST as error:
-            return _unanswered(item, error)
+            return _unanswered_result(item, error)
 
     def _on_share(self, target: Target, *remove: str) -> tuple[list[FoundLeftover], list[str]]:
         """Returns the remaining leftovers, and the removed paths."""
@@ -140,9 +140,9 @@ def _is_on(target: Target, names: set[str], leftover: Leftover) -> bool:
     return bool(place) and re.split(r"[/\\]", leftover.path)[-1] in names
 
 
-def _cleaned(item: FoundLeftover, why_left: str) -> RemovalResult:
+def _removal(item: FoundLeftover, why_left: str) -> RemovalResult:
     return RemovalResult(LEFT if why_left else REMOVED, item, why_left)
 
 
-def _unanswered(item: FoundLeftover, error: Exception) -> RemovalResult:
+def _unanswered_result(item: FoundLeftover, error: Exception) -> RemovalResult:
     return RemovalResult(UNKNOWN, item, f"{UNANSWERED}: {error}")

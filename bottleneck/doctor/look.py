@@ -206,8 +206,8 @@ def _server(client: Host, request: Request, address: str) -> dict[str, Any]:
             ready = _ready(server.ask("readiness", READY_SECONDS, **arguments))
             ended = time.time()
             ports = {
-                "there": _reached(server, address, client, own_address),
-                "here": _reached(client, own_address, server, address),
+                "there": _closed_port_reason(server, address, client, own_address),
+                "here": _closed_port_reason(client, own_address, server, address),
             }
     except (Refused, AgentLost, StageError, Unavailable, protocol.WireError) as error:
         return {"agent_trouble": _trouble(error)}
@@ -216,7 +216,7 @@ def _server(client: Host, request: Request, address: str) -> dict[str, Any]:
     return results
 
 
-def _reached(holder: Host, address: str, caller: Host, called_from: str) -> str | None:
+def _closed_port_reason(holder: Host, address: str, caller: Host, called_from: str) -> str | None:
     """Returns why a port of one host is not reached from the other; see Findings.there."""
     if not address:
         return None

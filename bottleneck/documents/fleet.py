@@ -59,7 +59,7 @@ def headline(result: Result) -> str:
         return "Bottleneck: not identified (no copy was measured)"
     if result.common:
         first = result.common[0]
-        pairs = f"{first.agreeing} of {first.measured} pairs"
+        pairs = f"{first.agreeing_pairs} of {first.measured_pairs} pairs"
         return f"Bottleneck: {cap_text(first.verdict)}, the same for {pairs}"
     finding = result.findings[0]
     if count := len(finding.unexplained):
@@ -110,12 +110,12 @@ def sentences(result: Result) -> Iterator[str]:
     for one in result.common:
         servers = first_text(safe(each, LONGEST_NAME) for each in one.servers)
         yield (
-            f"{one.agreeing} of {one.measured} pairs of {servers} name the same limit: "
+            f"{one.agreeing_pairs} of {one.measured_pairs} pairs of {servers} name the same limit: "
             f"{cap_text(one.verdict)}. The usual rate is {usual}."
         )
-    if result.limited:
+    if result.at_most:
         yield (
-            f"{_pairs(len(result.limited), 'slow ')} had no time for a whole copy (use a larger "
+            f"{_pairs(len(result.at_most), 'slow ')} had no time for a whole copy (use a larger "
             "--budget): the rate is that of a copy without the client's disk."
         )
     if finding.unexplained:
@@ -181,7 +181,7 @@ def details(result: Result) -> Iterator[Block]:
         yield table
     gaps = [f"{pair_text(pair)}: {reason}" for pair, reason in sorted(result.missing.items())]
     hosts = {host for pair in result.missing for host in pair}
-    gaps += [f"{host}: no report" for host in result.unmeasured if host not in hosts]
+    gaps += [f"{host}: no report" for host in result.unmeasured_hosts if host not in hosts]
     gaps += [f"{safe(each)} (collect it again)" for each in result.unread]
     yield from points("Not measured", gaps, MOST_LINES, 200)
     if result.missing:

@@ -48,7 +48,7 @@ def to_json(result: Result, extra: dict[str, Any] | None = None) -> str:
                 "bytes_per_second": {
                     copy: rates[pair] for copy, rates in result.rates.items() if pair in rates
                 },
-                "at_most": pair in result.limited,
+                "at_most": pair in result.at_most,
                 "explained_by": [each._asdict() for each in slow.get(pair, ())],
             }
             for pair in pairs

@@ -8,7 +8,7 @@ from typing import Any
 
 from bottleneck.analysis.phrases import cap_text
 from bottleneck.documents.document import Block, Table, columns
-from bottleneck.fleet.records import Node, Suspect, Taken, Together
+from bottleneck.fleet.records import ClientRates, Node, Suspect, Together
 from bottleneck.gate.judged import Ruling, State
 from bottleneck.text.safe import safe
 from bottleneck.text.units import link_text, rate_text, seconds_text, size_text
@@ -53,13 +53,13 @@ def _link_text(each: Suspect, test: Together) -> str:
 
 def sentences(test: Together) -> Iterator[str]:
     """Yields the facts behind the headline, one sentence each."""
-    if not test.taken:
+    if not test.clients:
         yield f"Nothing is concluded about {test.requested} clients at once, because {test.reason}."
         return
     verb = test.copy.partition(".")[0]
-    count = f"{len(test.taken)} clients"
-    if len(test.taken) < test.requested:
-        count = f"{len(test.taken)} of {test.requested} clients"
+    count = f"{len(test.clients)} clients"
+    if len(test.clients) < test.requested:
+        count = f"{len(test.clients)} of {test.requested} clients"
     because = ""
     if test.kind == "shared" and len(test.suspects) == 1:
         because = f", because {_limit_text(test.suspects[0], test)} limits the sum"
@@ -75,8 +75,8 @@ def sentences(test: Together) -> Iterator[str]:
     elif len(test.suspects) > 1:
         every = " or ".join(_limit_text(each, test) for each in test.suspects)
         yield f"A shared limit is reached: {every}."
-    for each in test.taken:
-        if each.starved:
+    for each in test.clients:
+        if each.is_starved:
             yield (
                 f"{safe(each.pair.client, LONGEST_NAME)} is starved: it gets "
                 f"{rate_text(each.bytes_per_second)}, and an equal share is "
@@ -94,7 +94,7 @@ def _limit_text(each: Suspect, test: Together) -> str:
 
 
 def _each_text(test: Together) -> str:
-    rates = sorted(each.bytes_per_second for each in test.taken)
+    rates = sorted(each.bytes_per_second for each in test.clients)
     if rates[-1] <= ALIKE * rates[0]:
         return f"{rate_text(test.total / len(rates))} each"
     return f"{rate_text(rates[0])} to {rate_text(rates[-1])} each"
@@ -102,39 +102,39 @@ def _each_text(test: Together) -> str:
 
 def blocks(test: Together | None) -> Iterator[Block]:
     """Yields a table of what each client gets; nothing where no clients copied at once."""
-    if test is None or not test.taken:
+    if test is None or not test.clients:
         return
     table = Table(
-        f"{test.copy}: {len(test.taken)} clients at once",
+        f"{test.copy}: {len(test.clients)} clients at once",
         columns(
             "client", "by itself", "at once", "equal share", "limited by, by itself", right="1 2 3"
         ),
     )
-    for each in sorted(test.taken, key=lambda each: not each.starved)[:MOST_CLIENTS]:
+    for each in sorted(test.clients, key=lambda each: not each.is_starved)[:MOST_CLIENTS]:
         table.add(
             safe(each.pair.client, LONGEST_NAME),
             rate_text(each.alone_bytes_per_second),
-            rate_text(each.bytes_per_second) + (" *" if each.starved else "  "),
+            rate_text(each.bytes_per_second) + (" *" if each.is_starved else "  "),
             rate_text(each.fair_bytes_per_second),
             cap_text(each.verdict) if each.verdict else "-",
         )
-    table.left_out = len(test.taken) - len(table.rows)
-    if any(each.starved for each in test.taken):
+    table.left_out = len(test.clients) - len(table.rows)
+    if any(each.is_starved for each in test.clients):
         table.note = "* starved: clearly less than an equal share of what the client can use"
     yield table
 
 
 def cases(test: Together | None) -> Iterator[Ruling]:
     """Yields a case for each client, critical where it is starved, for JUnit and Nagios."""
-    for each in test.taken if test else ():
-        state: State = "critical" if each.starved else "ok"
+    for each in test.clients if test else ():
+        state: State = "critical" if each.is_starved else "ok"
         rate = rate_text(each.bytes_per_second)
         pair = f"{safe(each.pair.client, LONGEST_NAME)} with {safe(each.pair.server, LONGEST_NAME)}"
         yield Ruling(
-            f"{pair}: {test.copy if test else ''}, {len(test.taken) if test else 0} at once",
+            f"{pair}: {test.copy if test else ''}, {len(test.clients) if test else 0} at once",
             f"{each.pair.client}.{each.pair.server}.together",
             state,
-            f"{rate}, starved" if each.starved else rate,
+            f"{rate}, starved" if each.is_starved else rate,
             each.bytes_per_second,
             "bytes_per_second",
             "",
@@ -145,7 +145,7 @@ def cases(test: Together | None) -> Iterator[Ruling]:
 def state(test: Together | None) -> State:
     """Returns the state of all clients at once."""
     if test is None or test.is_decided:
-        return "critical" if test and any(each.starved for each in test.taken) else "ok"
+        return "critical" if test and any(each.is_starved for each in test.clients) else "ok"
     return "unknown"
 
 
@@ -156,8 +156,8 @@ def to_plain(test: Together) -> dict[str, Any]:
         "server": test.server,
         "clients": test.requested,
         "kind": test.kind,
-        "sum_bytes_per_second": test.total if test.taken else None,
-        "alone_bytes_per_second": test.fastest_single if test.taken else None,
+        "sum_bytes_per_second": test.total if test.clients else None,
+        "alone_bytes_per_second": test.fastest_single if test.clients else None,
         "overlap_seconds": test.seconds,
         "confidence": test.confidence,
         "suspects": [
@@ -165,24 +165,24 @@ def to_plain(test: Together) -> dict[str, Any]:
             for each in test.suspects
         ],
         "reason": test.reason,
-        "taken": [_taken(each) for each in test.taken],
+        "taken": [_taken(each) for each in test.clients],
     }
 
 
-def _taken(each: Taken) -> dict[str, Any]:
+def _taken(each: ClientRates) -> dict[str, Any]:
     return {
         "client": each.pair.client,
         "alone_bytes_per_second": each.alone_bytes_per_second,
         "bytes_per_second": each.bytes_per_second,
         "equal_share_bytes_per_second": each.fair_bytes_per_second,
-        "starved": each.starved,
+        "starved": each.is_starved,
         "verdict": asdict(each.verdict) if each.verdict else None,
     }
 
 
 def rows(test: Together | None) -> Iterator[tuple[str, str, str, float]]:
     """Yields the CSV rows: client, server, `together.pull.cached` and the rate."""
-    for each in test.taken if test else ():
+    for each in test.clients if test else ():
         yield (*each.pair, f"together.{test.copy if test else ''}", each.bytes_per_second)
 
 

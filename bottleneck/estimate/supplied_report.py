@@ -111,12 +111,12 @@ def _present(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _measured(bytes_per_second: float, details: dict[str, Any]) -> Measured:
+def _outcome_at_rate(bytes_per_second: float, details: dict[str, Any]) -> Measured:
     size_bytes = max(1, round(bytes_per_second * RUN_SECONDS))
-    return _of_run((Sample(0.0, 0), Sample(size_bytes / bytes_per_second, size_bytes)), details)
+    return _run_result((Sample(0.0, 0), Sample(size_bytes / bytes_per_second, size_bytes)), details)
 
 
-def _of_run(run: Run, details: dict[str, Any]) -> Measured:
+def _run_result(run: Run, details: dict[str, Any]) -> Measured:
     """Returns a measured run without any load of the hosts."""
     idle = dict.fromkeys(("busiest_core_ratio", "softirq_ratio", "steal_ratio"), 0.0)
     idle.update(copy_cpu_seconds=0.0, busiest_process_ratio=0.0, other_cpu_seconds=0.0)
@@ -139,7 +139,7 @@ def _tcp(tcp: Tcp, rtt: float | None) -> Entry:
         if HELD_LOW_RATIO <= share <= HELD_HIGH_RATIO:
             limits = {"limits": {"by": "receive-window"}}
     details = _present(window_bytes=window, tool=tcp.tool, client=tcp.client)
-    return Step("tcp", setting, "client"), _measured(rate, {**details, **limits})
+    return Step("tcp", setting, "client"), _outcome_at_rate(rate, {**details, **limits})
 
 
 def _latency(latency: Latency, where: str) -> Entry:
@@ -167,7 +167,7 @@ def _latency(latency: Latency, where: str) -> Entry:
         **_present(tool=latency.tool),
     }
     run = (Sample(0.0, 0), Sample(longest["seconds"], longest["message_bytes"]))
-    return Step("latency", {}, "client"), _of_run(run, details)
+    return Step("latency", {}, "client"), _run_result(run, details)
 
 
 def _disk(disk: Disk, where: str) -> Entry:
@@ -179,7 +179,7 @@ def _disk(disk: Disk, where: str) -> Entry:
     best = rate or max(each.rate for each in disk.zones)
     setting = {"side": disk.side, "verb": disk.verb, "pattern": "told"}
     details = {"zones": zones, **_present(tool=disk.tool)}
-    return Step("disk", setting, disk.side), _measured(best, details)
+    return Step("disk", setting, disk.side), _outcome_at_rate(best, details)
 
 
 def _copy(copy: Copy) -> Entry:
@@ -203,7 +203,7 @@ def _copy(copy: Copy) -> Entry:
         ),
     }
     step = Step("smb-copy", setting, "server" if copy.copy.startswith("server.") else "client")
-    return step, Skipped(NO_RATE) if copy.rate is None else _measured(copy.rate, {})
+    return step, Skipped(NO_RATE) if copy.rate is None else _outcome_at_rate(copy.rate, {})
 
 
 def _engine(copy: Copy) -> str:

@@ -34,7 +34,7 @@ def next_pairs(
     picked: list[Pair] = []
     # Several copies may have the same doubt: one test is for all of them.
     for between in dict.fromkeys((each.node, *each.alternatives) for each in doubts):
-        pairs = deciding(fleet, between, suspects, tests, dead)[:EACH_TESTS]
+        pairs = deciding_pairs(fleet, between, suspects, tests, dead)[:EACH_TESTS]
         tests.update(pairs)
         picked += pairs
     if picked:
@@ -44,10 +44,10 @@ def next_pairs(
         if node not in suspects:
             clean = (
                 pair
-                for pair in passing(fleet, node)
+                for pair in pairs_through(fleet, node)
                 if suspects.isdisjoint(fleet.nodes(pair)) and (node in slow or not tests[pair])
             )
-            pairs = _ranked(((0, pair) for pair in clean), tests, dead)[:1]
+            pairs = _ranked_pairs(((0, pair) for pair in clean), tests, dead)[:1]
             tests.update(pairs)
             picked += pairs
     # These results may demand further tests, so only half of the limit is used.
@@ -61,7 +61,7 @@ def dead_hosts(tests: Counter[Pair], reported: Iterable[Pair]) -> set[str]:
     return {host for host, times in tried.items() if times > FIRST_TESTS and host not in alive}
 
 
-def deciding(
+def deciding_pairs(
     fleet: Fleet,
     between: Sequence[Node],
     suspects: Set[Node],
@@ -74,14 +74,14 @@ def deciding(
     """
     doubted = set(between)
     ranked: list[tuple[int, Pair]] = []
-    for pair in dict.fromkeys(pair for node in between for pair in passing(fleet, node)):
+    for pair in dict.fromkeys(pair for node in between for pair in pairs_through(fleet, node)):
         nodes = set(fleet.nodes(pair))
         if len(doubted) == 1 or not doubted <= nodes:
             ranked.append((len(nodes & suspects - doubted), pair))
-    return _ranked(ranked, tests, dead)
+    return _ranked_pairs(ranked, tests, dead)
 
 
-def _ranked(
+def _ranked_pairs(
     pairs: Iterable[tuple[int, Pair]], tests: Counter[Pair], dead: Container[str]
 ) -> list[Pair]:
     """Sorts pairs by number of other suspects, then by number of tests."""
@@ -90,7 +90,7 @@ def _ranked(
     return [pair for _, pair in sorted(alive, key=lambda each: (each[0], tests[each[1]]))]
 
 
-def passing(fleet: Fleet, node: Node) -> Iterator[Pair]:
+def pairs_through(fleet: Fleet, node: Node) -> Iterator[Pair]:
     """Yields every pair that passes a node."""
     match node.kind:
         case "client":

@@ -12,7 +12,7 @@ from pathlib import Path
 from bottleneck.analysis import steps
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Words
-from bottleneck.fleet.records import Pair, Seen
+from bottleneck.fleet.records import Pair, Rate
 from bottleneck.login import target
 from bottleneck.records.redaction.texts import is_token
 from bottleneck.report import report
@@ -32,7 +32,7 @@ _AT_ONCE_NAME = re.compile(rf".+@.+{re.escape(AT_ONCE)}(?:\.run\d+)?\.json")
 class FleetRates:
     """Contents of a fleet's reports."""
 
-    rates: dict[str, list[Seen]] = field(default_factory=dict)
+    rates: dict[str, list[Rate]] = field(default_factory=dict)
     """Rates by name of the copy."""
     tests: Counter[Pair] = field(default_factory=Counter)
     """Number of reports of each pair, those without a rate included."""
@@ -81,7 +81,7 @@ class FleetRates:
             return
         for each in steps.copies(loaded):
             if each.name in OWN_COPIES and each.memory is not None:
-                limit = Seen(pair, each.memory.rate.median, at_most=True)
+                limit = Rate(pair, each.memory.rate.median, at_most=True)
                 self.rates.setdefault(each.name, []).append(limit)
         every = (each for many in self.rates.values() for each in many)
         if not any(each.pair == pair and not each.at_most for each in every):
@@ -101,7 +101,7 @@ class FleetRates:
         self.skipped = {f"file {index}": w for index, w in enumerate(self.skipped.values(), 1)}
         self.unread = {f"file {index}": w for index, w in enumerate(self.unread.values(), 1)}
 
-    def reported(self) -> set[Pair]:
+    def pairs(self) -> set[Pair]:
         """Returns the pairs that have a rate, or an upper limit."""
         return {each.pair for many in self.rates.values() for each in many}
 
@@ -179,11 +179,11 @@ def _copies(diagnosis: Diagnosis) -> Iterator[CopyDiagnosis]:
             yield each
 
 
-def _rate_of(pair: Pair, copy: CopyDiagnosis, diagnosis: Diagnosis) -> Seen:
+def _rate_of(pair: Pair, copy: CopyDiagnosis, diagnosis: Diagnosis) -> Rate:
     verdict = copy.verdict
     has_cap = verdict.component not in ("unknown", "instrument")
     rate = copy.bytes_per_second or 0.0
-    return Seen(
+    return Rate(
         pair,
         rate,
         Words(*verdict.key) if has_cap else None,

@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 
-from bottleneck.fleet.adaptive import deciding
-from bottleneck.fleet.records import FIRST_TESTS, NAMED, Culprit, Findings, Fleet, Node, Pair, Seen
+from bottleneck.fleet.adaptive import deciding_pairs
+from bottleneck.fleet.records import FIRST_TESTS, NAMED, Culprit, Findings, Fleet, Node, Pair, Rate
 
 SLOW = 0.8
 """Share of the usual rate below which a pair is slow."""
@@ -45,13 +45,13 @@ MOST_CONFIDENCE = 0.99
 
 
 def judge(
-    fleet: Fleet, copy: str, rated: Sequence[Seen], usual_bytes_per_second: float | None = None
+    fleet: Fleet, copy: str, rated: Sequence[Rate], usual_bytes_per_second: float | None = None
 ) -> Findings:
     """Finds the culprits by the pairs' rates of one copy.
 
     usual_bytes_per_second: rate of a healthy pair; None: the median of the clients' best pairs.
     """
-    tests, rated = Counter(each.pair for each in rated), list(by_pair(rated).values())
+    tests, rated = Counter(each.pair for each in rated), list(middle_runs(rated).values())
     usual = usual_bytes_per_second or _usual(rated)
     rates = [math.log(max(each.bytes_per_second, 1.0) / usual) for each in rated]
     rates = [max(0.0, rate) if e.healthy else rate for e, rate in zip(rated, rates, strict=True)]
@@ -80,9 +80,9 @@ def judge(
     )
 
 
-def by_pair(rates: Iterable[Seen]) -> dict[Pair, Seen]:
+def middle_runs(rates: Iterable[Rate]) -> dict[Pair, Rate]:
     """Returns the middle run of each pair, with the median rate: repeats are no new evidence."""
-    runs: dict[Pair, list[Seen]] = {}
+    runs: dict[Pair, list[Rate]] = {}
     for each in sorted(rates, key=lambda each: each.bytes_per_second):
         runs.setdefault(each.pair, []).append(each)
     return {
@@ -94,9 +94,9 @@ def by_pair(rates: Iterable[Seen]) -> dict[Pair, Seen]:
     }
 
 
-def telling(
-    every: Sequence[Seen], rated: Set[Pair], usual_bytes_per_second: float | None
-) -> list[Seen]:
+def usable_rates(
+    every: Sequence[Rate], rated: Set[Pair], usual_bytes_per_second: float | None
+) -> list[Rate]:
     """Returns rates of copies, and slow upper limits of pairs without a rated copy."""
     rates = [each for each in every if not each.at_most]
     usual = usual_bytes_per_second or (_usual(rates) if rates else 0.0)
@@ -104,7 +104,7 @@ def telling(
     return [*rates, *(each for each in limits if each.bytes_per_second < SLOW * usual)]
 
 
-def _usual(rates: Iterable[Seen]) -> float:
+def _usual(rates: Iterable[Rate]) -> float:
     best: dict[str, float] = {}
     for each in rates:
         best[each.pair.client] = max(best.get(each.pair.client, 1.0), each.bytes_per_second)
@@ -122,7 +122,7 @@ def _noise(residuals: Iterable[float]) -> float:
     return min(max(deviation, LEAST_NOISE), MOST_NOISE)
 
 
-def side_of(rate: Seen, node: Node) -> int:
+def side_of(rate: Rate, node: Node) -> int:
     """Returns 1 if a slow pair's diagnosis names the node's side, -1: another side, 0: none."""
     side = rate.verdict.side if rate.verdict else None
     return (1 if side == node.kind else -1) if side in ("client", "server") else 0
@@ -133,12 +133,12 @@ class _Model:
     """Pairs, each once, with the caps that explain their rates."""
 
     fleet: Fleet
-    measured: Sequence[Seen]
+    measured: Sequence[Rate]
     rates: Sequence[float]
     noise: float
     counts: Counter[Pair]
     """Number of runs of each pair."""
-    passing: dict[Node, list[int]] = field(default_factory=dict)
+    by_node: dict[Node, list[int]] = field(default_factory=dict)
     """Indices of the pairs that pass each node."""
     limits: list[float] = field(default_factory=list)
     """Rate that the blamed nodes leave to each pair; 0: none is blamed."""
@@ -146,24 +146,24 @@ class _Model:
     def __post_init__(self) -> None:
         for i, each in enumerate(self.measured):
             for node in self.fleet.nodes(each.pair):
-                self.passing.setdefault(node, []).append(i)
-        self.cost = PRIOR + math.log(max(1, len(self.passing)))
+                self.by_node.setdefault(node, []).append(i)
+        self.cost = PRIOR + math.log(max(1, len(self.by_node)))
 
     def fitted(self) -> dict[Node, float]:
         """Returns the smallest set of nodes, each with the rate that it leaves to its pairs."""
         caps: dict[Node, float] = {}
         self._apply(caps)
-        gains = {node: self.gain(node) for node in self.passing}
+        gains = {node: self.gain(node) for node in self.by_node}
         while len(caps) < MOST_CULPRITS:
             node, (gain, cap) = max(gains.items(), key=lambda each: each[1][0])
             if gain <= self.cost:
                 break
             caps[node] = cap
             self._apply(caps)
-            near = {other for i in self.passing[node] for other in self._nodes(i)}
+            near = {other for i in self.by_node[node] for other in self._nodes(i)}
             gains.update({other: self.gain(other) for other in near - caps.keys()})
             gains[node] = (0.0, 0.0)
-        for node in sorted(caps, key=lambda each: len(self.passing[each])):
+        for node in sorted(caps, key=lambda each: len(self.by_node[each])):
             without = {other: cap for other, cap in caps.items() if other != node}
             self._apply(without)
             if self.gain(node)[0] <= self.cost:
@@ -177,7 +177,7 @@ class _Model:
     def _apply(self, caps: dict[Node, float]) -> None:
         self.limits = [0.0] * len(self.measured)
         for node, cap in caps.items():
-            for i in self.passing[node]:
+            for i in self.by_node[node]:
                 self.limits[i] = min(self.limits[i], cap)
 
     def _loss(self, rate: float, cap: float) -> float:
@@ -193,7 +193,7 @@ class _Model:
         It must take a share of 1 - SLOW from at least one pair. Its rate is nearly the best of its
         slow partners, each counted once: other nodes may slow some of them further.
         """
-        indices = self.passing[node]
+        indices = self.by_node[node]
         partners: dict[str, list[float]] = {}
         for i in indices:
             pair, rate = self.measured[i].pair, self.rates[i]
@@ -239,13 +239,13 @@ class _Model:
             without = {other: rate for other, rate in caps.items() if other != node}
             self._apply(without)
             gain = self.gain(node)[0]
-            near = {other for i in self.passing[node] for other in self._nodes(i)} - caps.keys()
+            near = {other for i in self.by_node[node] for other in self._nodes(i)} - caps.keys()
             rivals = [each for each in near if gain - self.gain(each)[0] < ALIKE]
             culprits.append(
                 self._culprit(node, cap, gain - self.cost, usual, tuple(sorted(rivals)))
             )
         self._apply(caps)
-        for node in self.passing:
+        for node in self.by_node:
             gain, cap = (0.0, 0.0) if node in caps else self.gain(node)
             if gain > SUSPECT:
                 culprits.append(self._culprit(node, cap, gain - self.cost, usual, ()))
@@ -253,13 +253,13 @@ class _Model:
         for each in culprits:
             sure = each.confidence >= NAMED
             between = (each.node, *each.alternatives)
-            pairs = [] if sure else deciding(self.fleet, between, suspects, self.counts)
+            pairs = [] if sure else deciding_pairs(self.fleet, between, suspects, self.counts)
             yield replace(each, measure=pairs[0] if pairs else None)
 
     def _culprit(
         self, node: Node, cap: float, margin: float, usual: float, rivals: tuple[Node, ...]
     ) -> Culprit:
-        indices = self.passing[node]
+        indices = self.by_node[node]
         slow = [i for i in indices if cap < self.limits[i] and self.rates[i] < _SLOW / 2]
         with_verdict = [each for i in slow if (each := self.measured[i]).verdict]
         verdicts = Counter(each.verdict for each in with_verdict if side_of(each, node) >= 0)

@@ -69,7 +69,7 @@ class Fleet:
 
     def nodes(self, pair: Pair) -> tuple[Node, ...]:
         """Returns all nodes that a pair's traffic passes, its two hosts first."""
-        near = dict.fromkeys((*self._of(pair.client), *self._of(pair.server)))
+        near = dict.fromkeys((*self._segments_of(pair.client), *self._segments_of(pair.server)))
         passed = (each.node for each in near if each.is_passed_by(pair))
         return (Node("client", pair.client), Node("server", pair.server), *passed)
 
@@ -77,7 +77,7 @@ class Fleet:
         """Returns nodes that no other test may use at the same time: the hosts and uplinks."""
         return tuple(each for each in self.nodes(pair) if each.kind != "switch")
 
-    def _of(self, host: str) -> tuple[Segment, ...]:
+    def _segments_of(self, host: str) -> tuple[Segment, ...]:
         return self._segments.get(host, ())
 
     @cached_property
@@ -90,7 +90,7 @@ class Fleet:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Rate:
     """Rate of one copy between a pair, and the limit in the pair's own diagnosis."""
 
     pair: Pair
@@ -135,7 +135,7 @@ class Culprit:
 
 
 @dataclass(frozen=True)
-class Taken:
+class ClientRates:
     """Rate of a client that copies at the same time as others, and by itself."""
 
     pair: Pair
@@ -144,7 +144,7 @@ class Taken:
     """Rate while all of them copied."""
     fair_bytes_per_second: float
     """Equal share of the sum; less if the client by itself reaches less."""
-    starved: bool
+    is_starved: bool
     """Whether it gets clearly less than its fair share."""
     verdict: Words | None = None
     """Cap of its copy by itself."""
@@ -165,7 +165,7 @@ class Together:
     server: str
     requested: int
     """Number of requested clients."""
-    taken: tuple[Taken, ...] = ()
+    clients: tuple[ClientRates, ...] = ()
     """Rates of the clients that copied; empty: unknown."""
     seconds: float = 0.0
     """Time in which all of them copied."""
@@ -182,18 +182,18 @@ class Together:
     @property
     def total(self) -> float:
         """Sum of the rates, bytes per second."""
-        return sum(each.bytes_per_second for each in self.taken)
+        return sum(each.bytes_per_second for each in self.clients)
 
     @property
     def fastest_single(self) -> float:
         """Highest rate of one of them by itself, bytes per second."""
-        return max((each.alone_bytes_per_second for each in self.taken), default=0.0)
+        return max((each.alone_bytes_per_second for each in self.clients), default=0.0)
 
     @property
     def is_decided(self) -> bool:
         """Whether all requested clients copied, and their limit is named."""
         is_named = self.kind == "none" or self.kind == "shared" and len(self.suspects) == 1
-        return is_named and len(self.taken) == self.requested
+        return is_named and len(self.clients) == self.requested
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bottleneck.analysis.finding import Words
-from bottleneck.fleet.culprit import by_pair, judge, telling
-from bottleneck.fleet.records import NAMED, Culprit, Findings, Fleet, Pair, Seen, Together
+from bottleneck.fleet.culprit import judge, middle_runs, usable_rates
+from bottleneck.fleet.records import NAMED, Culprit, Findings, Fleet, Pair, Rate, Together
 from probes.core.records import OWN_COPIES
 
 MOST_RATE = 1e13
@@ -18,13 +18,13 @@ LEAST_COMMON = 0.75
 
 
 @dataclass(frozen=True)
-class Common:
+class CommonLimit:
     """A limit that the diagnoses of servers' pairs name, while no pair is slower than others."""
 
     servers: tuple[str, ...]
     verdict: Words
-    agreeing: int
-    measured: int
+    agreeing_pairs: int
+    measured_pairs: int
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Result:
     """Pairs that were tried and have no rate, with the reason."""
     skipped: tuple[str, ...] = ()
     """Files that are no report of a pair."""
-    common: tuple[Common, ...] = ()
-    limited: frozenset[Pair] = frozenset()
-    """Slow pairs whose rates are upper limits; see Seen.at_most."""
+    common: tuple[CommonLimit, ...] = ()
+    at_most: frozenset[Pair] = frozenset()
+    """Slow pairs whose rates are upper limits; see Rate.at_most."""
     status: str = "complete"
     """complete, partial, interrupted or failed, as the status of a report."""
     together: Together | None = None
@@ -70,13 +70,13 @@ class Result:
     def is_decided(self) -> bool:
         """Whether every tried pair has a rate, and nothing is in doubt."""
         unread = self.unread if not self.culprits else ()
-        doubts = self.missing or self.undecided or self.unmeasured or unread
+        doubts = self.missing or self.undecided or self.unmeasured_hosts or unread
         if self.together is not None and not self.together.is_decided:
             return False
         return bool(self.findings) and not (doubts or self.findings[0].unexplained)
 
     @property
-    def unmeasured(self) -> tuple[str, ...]:
+    def unmeasured_hosts(self) -> tuple[str, ...]:
         """Hosts without any rate."""
         hosts = {host for rates in self.rates.values() for pair in rates for host in pair}
         return tuple(each.name for each in self.fleet.hosts if each.name not in hosts)
@@ -87,8 +87,8 @@ class Result:
         return tuple(copy for copy in OWN_COPIES if culprit.node in nodes.get(copy, ()))
 
 
-def of_pairs(
-    by_copy: Mapping[str, Sequence[Seen]],
+def judge_pairs(
+    by_copy: Mapping[str, Sequence[Rate]],
     fleet: Fleet | None = None,
     usual_bytes_per_second: float | None = None,
     missing: Mapping[Pair, str] | None = None,
@@ -99,23 +99,25 @@ def of_pairs(
     fleet: None: its hosts are those of the pairs. usual_bytes_per_second: rate of a healthy pair.
     A pair whose rates are all invalid (infinite, not a number, negative) is missing.
     """
-    lost = {each.pair: "no valid rate" for many in by_copy.values() for each in many}
+    lost = {each.pair: "no valid rate" for seen in by_copy.values() for each in seen}
     by_copy = {
-        copy: [each for each in many if 0 <= each.bytes_per_second <= MOST_RATE]
-        for copy, many in by_copy.items()
+        copy: [each for each in seen if 0 <= each.bytes_per_second <= MOST_RATE]
+        for copy, seen in by_copy.items()
     }
-    rated = {each.pair for many in by_copy.values() for each in many if not each.at_most}
-    by_copy = {copy: telling(many, rated, usual_bytes_per_second) for copy, many in by_copy.items()}
-    valid = {each.pair for many in by_copy.values() for each in many}
+    rated = {each.pair for seen in by_copy.values() for each in seen if not each.at_most}
+    by_copy = {
+        copy: usable_rates(seen, rated, usual_bytes_per_second) for copy, seen in by_copy.items()
+    }
+    valid = {each.pair for seen in by_copy.values() for each in seen}
     lost |= missing or {}
     missing = {pair: why for pair, why in lost.items() if pair not in valid}
-    hosts = fleet or Fleet((), ())
+    whole_fleet = fleet or Fleet((), ())
     pairs = valid | missing.keys()
-    clients = {**dict.fromkeys(hosts.clients), **dict.fromkeys(sorted(e.client for e in pairs))}
-    servers = {**dict.fromkeys(hosts.servers), **dict.fromkeys(sorted(e.server for e in pairs))}
-    hosts = replace(hosts, clients=tuple(clients), servers=tuple(servers))
+    clients = dict.fromkeys((*whole_fleet.clients, *sorted(each.client for each in pairs)))
+    servers = dict.fromkeys((*whole_fleet.servers, *sorted(each.server for each in pairs)))
+    whole_fleet = replace(whole_fleet, clients=tuple(clients), servers=tuple(servers))
     findings = [
-        judge(hosts, copy, by_copy[copy], usual_bytes_per_second)
+        judge(whole_fleet, copy, by_copy[copy], usual_bytes_per_second)
         for copy in OWN_COPIES
         if by_copy.get(copy)
     ]
@@ -127,26 +129,28 @@ def of_pairs(
         )
     )
     rates = {
-        copy: {pair: each.bytes_per_second for pair, each in by_pair(many).items()}
-        for copy, many in by_copy.items()
+        copy: {pair: each.bytes_per_second for pair, each in middle_runs(seen).items()}
+        for copy, seen in by_copy.items()
     }
     common = [each for one in findings[:1] if not one.slow for each in _common(by_copy[one.copy])]
-    limited = frozenset(each.pair for many in by_copy.values() for each in many if each.at_most)
-    return Result(hosts, tuple(findings), rates, missing, tuple(skipped), tuple(common), limited)
+    at_most = frozenset(each.pair for seen in by_copy.values() for each in seen if each.at_most)
+    return Result(
+        whole_fleet, tuple(findings), rates, missing, tuple(skipped), tuple(common), at_most
+    )
 
 
-def _common(rates: Iterable[Seen]) -> list[Common]:
+def _common(rates: Iterable[Rate]) -> list[CommonLimit]:
     """Returns limits that nearly all pairs of a server with several clients name, most first."""
-    many = by_pair(rates).values()
-    by_verdict: dict[Words, Common] = {}
-    for server in dict.fromkeys(each.pair.server for each in many):
-        of_server = [each for each in many if each.pair.server == server]
+    middle_rates = middle_runs(rates).values()
+    by_verdict: dict[Words, CommonLimit] = {}
+    for server in dict.fromkeys(each.pair.server for each in middle_rates):
+        of_server = [each for each in middle_rates if each.pair.server == server]
         sure = (e for e in of_server if e.verdict and e.confidence >= NAMED and not e.healthy)
         for words, count in Counter(each.verdict for each in sure).most_common(1):
             if words is None or words.side == "client" or len(of_server) == 1:
                 continue
             if count >= LEAST_COMMON * len(of_server):
-                so_far = by_verdict.get(words, Common((), words, 0, 0))
-                counts = so_far.agreeing + count, so_far.measured + len(of_server)
-                by_verdict[words] = Common((*so_far.servers, server), words, *counts)
-    return sorted(by_verdict.values(), key=lambda each: -each.agreeing)
+                so_far = by_verdict.get(words, CommonLimit((), words, 0, 0))
+                counts = so_far.agreeing_pairs + count, so_far.measured_pairs + len(of_server)
+                by_verdict[words] = CommonLimit((*so_far.servers, server), words, *counts)
+    return sorted(by_verdict.values(), key=lambda each: -each.agreeing_pairs)

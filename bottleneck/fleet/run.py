@@ -18,7 +18,7 @@ from bottleneck.fleet import adaptive, timetable
 from bottleneck.fleet.collected import AT_ONCE, FleetRates, collect
 from bottleneck.fleet.inventory import environment, folder_of, program
 from bottleneck.fleet.records import Fleet, Pair
-from bottleneck.fleet.result import of_pairs
+from bottleneck.fleet.result import judge_pairs
 from bottleneck.fleet.together import LEAST_AT_ONCE
 from bottleneck.login.credentials import DESCRIPTOR_VARIABLE
 from bottleneck.report import document_file
@@ -69,7 +69,7 @@ class Run:
 
 
 @contextmanager
-def prepared(keep: Path, resume: bool) -> Iterator[tuple[FleetRates, int]]:
+def prepare_folder(keep: Path, resume: bool) -> Iterator[tuple[FleetRates, int]]:
     """Locks the folder of the reports; yields its reports and its open log.
 
     Raises Refused, "usage": the folder is in use or unsafe, or has reports without `resume`.
@@ -104,7 +104,7 @@ def prepared(keep: Path, resume: bool) -> Iterator[tuple[FleetRates, int]]:
             os.close(log)
 
 
-def measured(
+def measure_pairs(
     run: Run, collected: FleetRates, first: Sequence[Pair], say: Callable[[str], None]
 ) -> None:
     """Tests the first pairs without a report, then pairs that decide; adds to collected.
@@ -112,9 +112,9 @@ def measured(
     A login that all refuse is tried only once: more would lock the account.
     Errors: KeyboardInterrupt, after ansible-playbook has ended; collected has the results so far.
     """
-    tests, reported_before = Counter(collected.tests), collected.reported()
+    tests, reported_before = Counter(collected.tests), collected.pairs()
     pairs = [pair for pair in first if not tests[pair]]
-    with _started() as (work, own_folder):
+    with _ansible_folder() as (work, own_folder):
         while pairs:
             rounds = timetable.rounds(run.fleet, pairs)
             for number, each in enumerate(rounds, 1):
@@ -122,11 +122,11 @@ def measured(
                 say(f"round {number} of {len(rounds)}: {len(each)} tests: {names}")
                 _round(run, each, collected, work, own_folder)
                 tests.update(each)
-                if collected.reported() == reported_before and collected.refused.issuperset(each):
+                if collected.pairs() == reported_before and collected.refused.issuperset(each):
                     return
-            judged = of_pairs(collected.rates, run.fleet, run.usual_bytes_per_second)
+            judged = judge_pairs(collected.rates, run.fleet, run.usual_bytes_per_second)
             remaining = 0 if run.every else run.fleet.most_tests - tests.total()
-            dead = adaptive.dead_hosts(tests, collected.reported())
+            dead = adaptive.dead_hosts(tests, collected.pairs())
             pairs = adaptive.next_pairs(run.fleet, judged.findings, tests, remaining, dead)
 
 
@@ -140,7 +140,7 @@ def at_once(run: Run, collected: FleetRates, copy: str, say: Callable[[str], Non
 
     Errors: KeyboardInterrupt, after ansible-playbook has ended.
     """
-    pairs = sorted(collected.reported())
+    pairs = sorted(collected.pairs())
     collected.at_once = FleetRates()
     if len(pairs) < LEAST_AT_ONCE:
         return
@@ -153,7 +153,7 @@ def at_once(run: Run, collected: FleetRates, copy: str, say: Callable[[str], Non
         "bottleneck_budget": run.budget_seconds + at_once_seconds(run.budget_seconds),
         "bottleneck_size": "",
     }
-    with _started() as (work, own_folder):
+    with _ansible_folder() as (work, own_folder):
         _round(run, pairs, collected.at_once, work, own_folder, variables, AT_ONCE)
 
 
@@ -186,12 +186,12 @@ def _round(
     command += ["--forks", str(len(pairs)), "--extra-vars", f"@{variables}", PLAYBOOK]
     last = "interrupted"
     try:
-        last = _played(command, run, work, own_folder)
+        last = _run_playbook(command, run, work, own_folder)
     finally:
         for pair in pairs:
             file = work / ANSWERS / f"{pair.client}.json"
-            reason = _taken(run.keep, pair, file, collected, mark) if file.exists() else last
-            if pair not in collected.reported():
+            reason = _add_answer(run.keep, pair, file, collected, mark) if file.exists() else last
+            if pair not in collected.pairs():
                 collected.missing[pair] = " ".join(str(reason).split())[:LONGEST_REASON]
 
 
@@ -217,7 +217,7 @@ def _new_name(keep: Path, pair: Pair, mark: str = "") -> str:
     return next(each for each in names if not (keep / each).exists())
 
 
-def _played(command: list[str], run: Run, work: Path, own_folder: CreatedFolder) -> str:
+def _run_playbook(command: list[str], run: Run, work: Path, own_folder: CreatedFolder) -> str:
     """Runs the playbook to its end; returns why there may be no report.
 
     own_folder: folder of this run; the playbook is ended if this process is killed.
@@ -269,7 +269,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
                 continue
 
 
-def _taken(keep: Path, pair: Pair, file: Path, collected: FleetRates, mark: str) -> Any:
+def _add_answer(keep: Path, pair: Pair, file: Path, collected: FleetRates, mark: str) -> Any:
     """Adds the answer of a pair's client, and keeps its report; returns why it has no rate."""
     try:
         answer = bounded.loads(file.read_bytes())
@@ -293,7 +293,7 @@ def _taken(keep: Path, pair: Pair, file: Path, collected: FleetRates, mark: str)
 
 
 @contextmanager
-def _started() -> Iterator[tuple[Path, CreatedFolder]]:
+def _ansible_folder() -> Iterator[tuple[Path, CreatedFolder]]:
     """Yields a folder for Ansible with this program's collection."""
     here = Path(__file__).parent
     source = here / "collection" if (here / "collection").is_dir() else here.parents[1] / "ansible"

@@ -18,7 +18,7 @@ Round = tuple[Pair, ...]
 
 def all_pairs(fleet: Fleet, chance: Random) -> list[Pair]:
     """Returns every pair, in an order that first fit packs into max(clients, servers) rounds."""
-    clients, servers = _shuffled(fleet.clients, chance), _shuffled(fleet.servers, chance)
+    clients, servers = (_shuffle(fleet.clients, chance), _shuffle(fleet.servers, chance))
     longer = max(len(clients), len(servers))
     # Within a round each host of the shorter list meets another of the longer: the edge colouring
     # of K(N, M).
@@ -26,20 +26,17 @@ def all_pairs(fleet: Fleet, chance: Random) -> list[Pair]:
         Pair(clients[(i + turn) % longer], servers[i])
         if len(clients) >= len(servers)
         else Pair(clients[i], servers[(i + turn) % longer])
-        for turn in _shuffled(range(longer), chance)
+        for turn in _shuffle(range(longer), chance)
         for i in range(min(len(clients), len(servers)))
     ]
 
 
 def first_pairs(fleet: Fleet, chance: Random) -> list[Pair]:
     """Returns pairs with each host FIRST_TESTS times, with different partners if possible."""
-    clients, servers = _shuffled(fleet.clients, chance), _shuffled(fleet.servers, chance)
+    clients, servers = (_shuffle(fleet.clients, chance), _shuffle(fleet.servers, chance))
     count = max(len(clients), len(servers))
     pairs = (
-        Pair(
-            clients[i % len(clients)],
-            servers[(i + i // len(servers) + turn) % len(servers)],
-        )
+        Pair(clients[i % len(clients)], servers[(i + i // len(servers) + turn) % len(servers)])
         if len(clients) >= len(servers)
         else Pair(clients[(i + i // len(clients) + turn) % len(clients)], servers[i])
         for turn in range(FIRST_TESTS)
@@ -67,5 +64,5 @@ def rounds(fleet: Fleet, pairs: Iterable[Pair]) -> list[Round]:
     return [tuple(each) for each in result]
 
 
-def _shuffled(items: Sequence[T], chance: Random) -> list[T]:
+def _shuffle(items: Sequence[T], chance: Random) -> list[T]:
     return chance.sample(items, len(items))

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from bottleneck.analysis.finding import Words
 from bottleneck.analysis.model import looks_like
-from bottleneck.fleet.culprit import SLOW, by_pair
-from bottleneck.fleet.records import NAMED, Fleet, Node, Pair, Seen, Suspect, Taken, Together
+from bottleneck.fleet.culprit import SLOW, middle_runs
+from bottleneck.fleet.records import NAMED, ClientRates, Fleet, Node, Pair, Rate, Suspect, Together
 from bottleneck.report.report import Report
 from probes.core.records import Measured
 
@@ -79,9 +79,9 @@ def track(loaded: Report, copy: str, answered_seconds: float) -> Track | None:
 def judge(
     fleet: Fleet,
     copy: str,
-    single: Sequence[Seen],
+    single: Sequence[Rate],
     tracks: Mapping[Pair, Track],
-    at_once: Sequence[Seen] = (),
+    at_once: Sequence[Rate] = (),
 ) -> Together:
     """Compares the clients' rates at once with those by themselves.
 
@@ -89,7 +89,7 @@ def judge(
     rates in the reports of the copies at once, whose verdicts are evidence too.
     """
     answer = Together(copy, fleet.servers[0], len(fleet.clients))
-    by_itself = {pair: each for pair, each in by_pair(single).items() if not each.at_most}
+    by_itself = {pair: each for pair, each in middle_runs(single).items() if not each.at_most}
     pairs = sorted(tracks.keys() & by_itself.keys())
     if len(pairs) < LEAST_AT_ONCE:
         return replace(answer, reason=f"{len(pairs)} of {answer.requested} clients were measured")
@@ -102,15 +102,16 @@ def judge(
         for pair in pairs
     }
     level = _level([by_itself[pair].bytes_per_second for pair in pairs], sum(rates.values()))
-    taken = tuple(_taken(by_itself[pair], rates[pair], level) for pair in pairs)
-    measured = replace(answer, taken=taken, seconds=closed - opened)
-    return _concluded(measured, fleet, [by_itself[pair] for pair in pairs], at_once)
+    taken = tuple(_client_rates(by_itself[pair], rates[pair], level) for pair in pairs)
+    measured = replace(answer, clients=taken, seconds=closed - opened)
+    return _conclude(measured, fleet, [by_itself[pair] for pair in pairs], at_once)
 
 
-def _taken(single: Seen, rate: float, level: float) -> Taken:
-    fair = min(single.bytes_per_second, level)
+def _client_rates(single: Rate, rate: float, level: float) -> ClientRates:
+    single_rate = single.bytes_per_second
+    fair = min(single_rate, level)
     verdict = single.verdict if single.confidence >= NAMED else None
-    return Taken(single.pair, single.bytes_per_second, rate, fair, rate < STARVED * fair, verdict)
+    return ClientRates(single.pair, single_rate, rate, fair, rate < STARVED * fair, verdict)
 
 
 def _level(rates: Iterable[float], total: float) -> float:
@@ -121,15 +122,15 @@ def _level(rates: Iterable[float], total: float) -> float:
     return total / len(demands) if demands else float("inf")
 
 
-def _concluded(
-    answer: Together, fleet: Fleet, single: Sequence[Seen], at_once: Sequence[Seen]
+def _conclude(
+    answer: Together, fleet: Fleet, single: Sequence[Rate], at_once: Sequence[Rate]
 ) -> Together:
     """Concludes whether a shared limit holds the sum, and which."""
-    ratio = answer.total / sum(each.alone_bytes_per_second for each in answer.taken)
+    ratio = answer.total / sum(each.alone_bytes_per_second for each in answer.clients)
     if ratio > SLOW + DOUBT:
         return replace(answer, kind="none", confidence=min(1.0, ratio))
-    starved = [each for each in answer.taken if each.starved]
-    others = [each for each in answer.taken if not each.starved]
+    starved = [each for each in answer.clients if each.is_starved]
+    others = [each for each in answer.clients if not each.is_starved]
     if starved and all(
         e.bytes_per_second > (SLOW + DOUBT) * e.alone_bytes_per_second for e in others
     ):
@@ -146,7 +147,7 @@ def _concluded(
 
 
 def _suspects(
-    answer: Together, fleet: Fleet, single: Sequence[Seen], at_once: Sequence[Seen]
+    answer: Together, fleet: Fleet, single: Sequence[Rate], at_once: Sequence[Rate]
 ) -> tuple[tuple[Suspect, ...], float]:
     """Returns the limits of the sum by the limited clients' verdicts; without any all possible.
 
@@ -155,7 +156,7 @@ def _suspects(
     near = [each for each in single if each.bytes_per_second >= SLOW * answer.total]
     votes: dict[Words, float] = {}
     for each in (*near, *at_once):
-        if (words := _shared(each)) is not None:
+        if (words := _shared_part(each)) is not None:
             votes[words] = votes.get(words, 0.0) + each.confidence
     every = _places(LINK, answer, fleet) + _other_parts(answer)
     silent = sum(each.verdict is None for each in near) if near else 1
@@ -166,14 +167,14 @@ def _suspects(
     (first, votes_of_first), *rest = sorted(votes.items(), key=lambda each: -each[1])
     others = [words for words, count in rest if 2 * count >= votes_of_first]
     suspects = tuple(place for words in (first, *others) for place in _places(words, answer, fleet))
-    voters = max(1, len(near) + sum(_shared(each) is not None for each in at_once))
+    voters = max(1, len(near) + sum(_shared_part(each) is not None for each in at_once))
     sure = min(MOST_CONFIDENCE, votes_of_first / voters) * votes_of_first / sum(votes.values())
     if sure < NAMED and len(suspects) == 1:
         suspects = tuple(dict.fromkeys((*suspects, *every)))
     return suspects, sure / len(suspects)
 
 
-def _shared(rate: Seen) -> Words | None:
+def _shared_part(rate: Rate) -> Words | None:
     """Returns the shared part of a verdict; any part of the path is the link to the server."""
     words = rate.verdict
     if words is None or rate.confidence < NAMED or words.side == "client":
@@ -187,7 +188,7 @@ def _places(words: Words, answer: Together, fleet: Fleet) -> tuple[Suspect, ...]
     """Returns the places of a part: the server's, and for a link each uplink that all pass."""
     suspects = [Suspect(Node("server", answer.server), words)]
     if words == LINK:
-        passed = [set(fleet.nodes(each.pair)) for each in answer.taken]
+        passed = [set(fleet.nodes(each.pair)) for each in answer.clients]
         shared = set.intersection(*passed)
         suspects += [Suspect(each, LINK) for each in sorted(shared) if each.kind == "uplink"]
     return tuple(suspects)
@@ -199,7 +200,7 @@ def _other_parts(answer: Together) -> tuple[Suspect, ...]:
     return tuple(Suspect(Node("server", answer.server), each) for each in parts)
 
 
-def by_themselves(by_copy: Mapping[str, Sequence[Seen]], copy: str) -> list[Seen]:
+def single_rates(by_copy: Mapping[str, Sequence[Rate]], copy: str) -> list[Rate]:
     """Returns each client's rate by itself; uncached if the cached copy lacked time."""
     rated = [each for each in by_copy.get(copy, ()) if not each.at_most]
     rated_pairs = {each.pair for each in rated}
@@ -207,12 +208,12 @@ def by_themselves(by_copy: Mapping[str, Sequence[Seen]], copy: str) -> list[Seen
     return [*rated, *(each for each in other if each.pair not in rated_pairs and not each.at_most)]
 
 
-def of_reports(
+def judge_reports(
     fleet: Fleet,
     copy: str,
-    single: Sequence[Seen],
+    single: Sequence[Rate],
     reports: Mapping[Pair, tuple[Report, float]],
-    at_once: Sequence[Seen],
+    at_once: Sequence[Rate],
 ) -> Together:
     """Judges reports of the copies at once, each with the moment of its arrival."""
     by_pair_name = {pair: track(loaded, copy, when) for pair, (loaded, when) in reports.items()}

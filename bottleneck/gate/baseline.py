@@ -39,7 +39,7 @@ from bottleneck.analysis.finding import Diagnosis
 from bottleneck.gate import metrics
 from bottleneck.gate.judged import Ruling, State
 from bottleneck.gate.metrics import Reading
-from bottleneck.gate.pooled import pooled
+from bottleneck.gate.pooled import pooled_report
 from bottleneck.records.trend import LEAST_REPORTS, another_path, began, trends
 from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text, range_text, rate_text
@@ -78,7 +78,7 @@ class MetricChange:
     """The copy in the baseline and now; None: the metric is no copy."""
 
     @property
-    def lost(self) -> float:
+    def loss(self) -> float:
         """Lost share of the baseline's rate; below 0: it is faster now."""
         return 0.0 if self.current is None else 1 - self.current.median / self.baseline.median
 
@@ -99,7 +99,7 @@ class MetricChange:
 
     def slower(self, tolerance: float) -> bool:
         """Whether the loss exceeds the noise and the tolerance."""
-        return self.differs and self.lost > tolerance
+        return self.differs and self.loss > tolerance
 
 
 def together(baselines: Sequence[Report], report: Report) -> Report:
@@ -111,7 +111,7 @@ def together(baselines: Sequence[Report], report: Report) -> Report:
     if len(baselines) == 1 and baselines[0] != report:
         return baselines[0]
     same = _earlier(baselines, report)
-    return pooled(sorted(same, key=began)) if same else replace(baselines[0], entries=())
+    return pooled_report(sorted(same, key=began)) if same else replace(baselines[0], entries=())
 
 
 def _earlier(baselines: Sequence[Report], report: Report) -> list[Report]:
@@ -120,7 +120,7 @@ def _earlier(baselines: Sequence[Report], report: Report) -> list[Report]:
     return [each for each in earlier if another_path(each, report) is None]
 
 
-def drifting(
+def drift_lines(
     baselines: Sequence[Report], report: Report, tolerance: float = USUAL_TOLERANCE
 ) -> Iterator[Ruling]:
     """Yields a line for each copy whose rate fell from report to report beyond the tolerance."""
@@ -128,11 +128,11 @@ def drifting(
     if len(earlier) + 1 < LEAST_REPORTS:
         return
     for each in trends([*earlier, report]).copies:
-        if each.drift is not None and each.drift.lost > tolerance:
+        if each.drift is not None and each.drift.loss > tolerance:
             yield Ruling(
                 name=f"{each.copy} over {len(each.points)} reports",
                 metric=each.copy,
-                state="critical" if each.drift.lost > CRITICAL_RATIO else "warning",
+                state="critical" if each.drift.loss > CRITICAL_RATIO else "warning",
                 message=f"{each.copy} moves {each.drift.words} ({each.drift.rates})",
                 value=each.points[-1].bytes_per_second,
                 unit="bytes_per_second",
@@ -152,7 +152,7 @@ def judged_by(
         why = f"the baseline has another {what}: {was}, this report has {now}"
         yield Ruling("the same path as in the baseline", "baseline", "unknown", why)
         return
-    comparisons = tuple(compared(report, diagnosis, baseline))
+    comparisons = tuple(list_changes(report, diagnosis, baseline))
     if not comparisons:
         reason = "the baseline has no earlier copy and no test to compare with"
         yield Ruling("as in the baseline", "baseline", "unknown", reason)
@@ -177,15 +177,15 @@ def suspects(report: Report, diagnosis: Diagnosis, baseline: Report) -> tuple[st
         return ()
     return tuple(
         each.metric
-        for each in compared(report, diagnosis, baseline)
+        for each in list_changes(report, diagnosis, baseline)
         if each.current is not None
         and not each.reason
-        and each.lost > SUSPECT_RATIO
+        and each.loss > SUSPECT_RATIO
         and each.current.runs < ENOUGH_RUNS
     )
 
 
-def compared(report: Report, diagnosis: Diagnosis, baseline: Report) -> Iterator[MetricChange]:
+def list_changes(report: Report, diagnosis: Diagnosis, baseline: Report) -> Iterator[MetricChange]:
     """Yields each metric of the baseline that counts, the copies first."""
     first = diagnose(baseline)
     then, now = metrics.readings(baseline, first), metrics.readings(report, diagnosis)
@@ -253,7 +253,7 @@ def _stages(then: Readings, now: Readings) -> Iterator[MetricChange]:
         # The highest rate of the baseline's copies that pass this stage.
         copies = (then[name].value for name in OWN_COPIES if name in then and passes(name, metric))
         limit = REACH_RATIO * max((rate for rate in copies if rate is not None), default=0.0)
-        new = metrics.reading(now, metric)
+        new = metrics.metric_reading(now, metric)
         keys = {None if e.step is None else changes.stage_key(e.step) for e in (reading, new)}
         if new.spread is not None and len(keys) == 1:
             if min(old.median, new.spread.median) <= limit:
@@ -283,7 +283,7 @@ def _state(each: MetricChange, tolerance: float) -> State:
         return "unknown"
     if not each.slower(tolerance):
         return "ok"
-    return "critical" if each.lost > CRITICAL_RATIO else "warning"
+    return "critical" if each.loss > CRITICAL_RATIO else "warning"
 
 
 def _message(each: MetricChange, slower: list[MetricChange], tolerance: float) -> str:
@@ -295,19 +295,19 @@ def _message(each: MetricChange, slower: list[MetricChange], tolerance: float) -
         return f"{now}, but {each.reason}"
     if each.slower(tolerance):
         # The reason comes first, because a status line is cut at its end.
-        why, (less, rates) = _why(each, slower), _lost(each)
+        why, (less, rates) = _why(each, slower), _loss_texts(each)
         return f"{less}: {why}; {rates}" if why else f"{less} ({rates})"
-    if each.differs and each.lost < 0:
+    if each.differs and each.loss < 0:
         return f"{now}: significantly faster; record a new baseline"
-    if each.lost > max(tolerance, SUSPECT_RATIO):
+    if each.loss > max(tolerance, SUSPECT_RATIO):
         threshold = percent_text(each.least_lost(tolerance))
         once = " for a single run" if each.single else ""
-        change = f"{percent_text(each.lost)} less, not significant{once}"
+        change = f"{percent_text(each.loss)} less, not significant{once}"
         return f"{now}: {change} (alarm at {threshold} less without overlap of the runs)"
     return now
 
 
-def _lost(each: MetricChange) -> tuple[str, str]:
+def _loss_texts(each: MetricChange) -> tuple[str, str]:
     """Returns "the server's disk reads 15 % less", and the rates before and now."""
     assert each.current is not None
     match each.metric.split("."):
@@ -322,7 +322,7 @@ def _lost(each: MetricChange) -> tuple[str, str]:
     runs = "" if each.current.runs < 2 else f" in {each.current.runs} runs"
     now = f"{range_text(each.current.low, each.current.high)}{runs} now"
     rates = f"{rate_text(each.baseline.median)} in the baseline, {now}"
-    return f"{does} {percent_text(each.lost)} less", rates
+    return f"{does} {percent_text(each.loss)} less", rates
 
 
 def _why(each: MetricChange, slower: list[MetricChange]) -> str:
@@ -333,7 +333,7 @@ def _why(each: MetricChange, slower: list[MetricChange]) -> str:
     behind = [stage for stage in slower if stage.copies is None and passes(name, stage.metric)]
     then, now = map(_cap, each.copies)
     if behind:
-        less, rates = _lost(max(behind, key=lambda stage: stage.lost))
+        less, rates = _loss_texts(max(behind, key=lambda stage: stage.loss))
         other = f"now limited by {now}; " if now and now != then else ""
         return f"{other}{less} ({rates})"
     if not now:

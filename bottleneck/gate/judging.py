@@ -52,18 +52,18 @@ def judge(
     stale = _stale(age_seconds, max_age_seconds)
     if stale is not None:
         return _judgement([stale], report, diagnosis, age_seconds)
-    judged = [*_run(report, diagnosis)]
+    judged = [*_run_lines(report, diagnosis)]
     if not expectations and not baselines:
         judged += [] if judged and not report.entries else [*_all(report, diagnosis)]
     else:
         readings = metrics.readings(report, diagnosis, verified)
         caps = [each for each in expectations if isinstance(each, Cap)]
         judged += _limits(expectations, readings)
-        judged += [_cap(each, metrics.reading(readings, each.copy)) for each in caps]
+        judged += [_cap(each, metrics.metric_reading(readings, each.copy)) for each in caps]
     if baselines:
         earlier = baseline.together(baselines, report)
         judged += baseline.judged_by(report, diagnosis, earlier, tolerance)
-        judged += baseline.drifting(baselines, report, tolerance)
+        judged += baseline.drift_lines(baselines, report, tolerance)
     has_terms = bool(expectations or baselines)
     return _judgement(judged, report, diagnosis, age_seconds, has_terms)
 
@@ -107,7 +107,7 @@ def _stale(age: float | None, limit: float | None) -> Ruling | None:
     return Ruling(name, "age", "unknown", message, age, "seconds", f"~:{limit:.0f}")
 
 
-def _run(report: Report, diagnosis: Diagnosis) -> Iterator[Ruling]:
+def _run_lines(report: Report, diagnosis: Diagnosis) -> Iterator[Ruling]:
     """Yields lines on altered bytes and on a run that did not end, whatever was expected."""
     if diagnosis.altered:
         where = ", ".join(diagnosis.altered)
@@ -169,7 +169,7 @@ def _limits(expectations: Iterable[Expectation], readings: dict[str, Reading]) -
                 lines.append((each.metric, line))
             line[each.severity] = each
     for metric, line in lines:
-        yield _limit(line, metrics.reading(readings, metric))
+        yield _limit(line, metrics.metric_reading(readings, metric))
 
 
 def _limit(line: dict[str, Limit], reading: Reading) -> Ruling:

@@ -112,7 +112,7 @@ def readings(report: Report, diagnosis: Diagnosis, verified: bool = False) -> di
     return by_name
 
 
-def reading(by_name: Mapping[str, Reading], metric: str) -> Reading:
+def metric_reading(by_name: Mapping[str, Reading], metric: str) -> Reading:
     """Returns the reading of a metric; one that was not tried has no value."""
     why = "not in the report"
     return by_name.get(metric) or Reading(metric, unit(metric), None, why)
@@ -174,12 +174,14 @@ def stage_metric(step: Step) -> str | None:
 def _figures(report: Report, diagnosis: Diagnosis) -> Iterator[Reading]:
     """Yields the metrics that are no rates."""
     headline = next((e.step for e in _copies(report, diagnosis) if e.metric == HEADLINE), None)
-    for metric, value in (*_of_steps(report, headline), *_of_hosts(headline)):
+    for metric, value in (*_step_metrics(report, headline), *_host_metrics(headline)):
         if value is not None:
             yield Reading(metric, unit(metric), value)
 
 
-def _of_steps(report: Report, headline: MeasuredStep | None) -> Iterator[tuple[str, float | None]]:
+def _step_metrics(
+    report: Report, headline: MeasuredStep | None
+) -> Iterator[tuple[str, float | None]]:
     for step, outcome in report.entries:
         details = getattr(outcome, "details", None)
         verb = steps.word(step.setting, "verb")
@@ -200,7 +202,7 @@ def _of_steps(report: Report, headline: MeasuredStep | None) -> Iterator[tuple[s
     yield "loss", max(lost, default=None)
 
 
-def _of_hosts(headline: MeasuredStep | None) -> Iterator[tuple[str, float | None]]:
+def _host_metrics(headline: MeasuredStep | None) -> Iterator[tuple[str, float | None]]:
     """Yields the load of both hosts during the headline's copy."""
     for side in SIDES:
         usage = None if headline is None else headline.usage(side)

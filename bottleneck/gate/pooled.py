@@ -16,7 +16,7 @@ _VARYING = ("folder", "path", "seconds", "size_bytes", "address")
 """Keys of a setting that differ from run to run without changing the measurement."""
 
 
-def pooled(reports: Sequence[Report]) -> Report:
+def pooled_report(reports: Sequence[Report]) -> Report:
     """Returns the first report with the runs of the later ones added, step by step.
 
     A step that failed in one report is taken from the others; steps that the first lacks are

@@ -79,7 +79,7 @@ class Target:
         return Endpoint(**where, access=access)  # type: ignore[arg-type]
 
 
-def of_folder(path: str) -> Target:
+def make_local(path: str) -> Target:
     """Returns the target for a folder of this host."""
     return Target("", SMB_PORT, "", "", path=path)
 
@@ -107,7 +107,7 @@ def parse(text: str, is_folder: Callable[[str], bool] = lambda path: False) -> T
     elif text.startswith(("//", "\\\\")):
         rest = text[2:]
     elif "\0" not in text and (_PLAIN_FOLDER.match(text) or is_folder(text)):
-        return of_folder(text)
+        return make_local(text)
     else:
         remedy = "use //host/share, \\\\host\\share, smb://host/share or an existing folder"
         if _LIKE_A_SHARE.fullmatch(text):
@@ -115,17 +115,17 @@ def parse(text: str, is_folder: Callable[[str], bool] = lambda path: False) -> T
         shares = "/".join(filter(None, text.split("\\")))
         if text.startswith("\\") and _LIKE_A_SHARE.fullmatch(shares):
             remedy = f"the shell took a backslash: quote it, or use //{shares}"
-        raise _refused(f"{_without_user(text)} is not a share or a folder; {remedy}")
+        raise _refusal(f"{_without_user(text)} is not a share or a folder; {remedy}")
     host_port, _, path = rest.replace("\\", "/").partition("/")
     if "@" in path and not re.fullmatch(r"[^:@]*|\[[^]@]*\](:\d+)?|[^:@]*:\d+", host_port):
-        raise _refused("TARGET: the part before the last @ is not a host; use --user NAME")
+        raise _refusal("TARGET: the part before the last @ is not a host; use --user NAME")
     host, port = host_and_port(host_port, SMB_PORT)
     parts = [part for part in path.split("/") if part]
     if not parts:
-        raise _refused(f"{_without_user(text)}: no share given; use //{host}/SHARE")
+        raise _refusal(f"{_without_user(text)}: no share given; use //{host}/SHARE")
     for part in parts:
         if part in {".", ".."} or _NOT_IN_A_NAME.search(part) or len(part) > 255:
-            raise _refused(f"{_without_user(part)}: not a valid name of a share or folder")
+            raise _refusal(f"{_without_user(part)}: not a valid name of a share or folder")
     return Target(host, port, parts[0], "\\".join(parts[1:]), username)
 
 
@@ -137,13 +137,13 @@ def _user_and_rest(text: str) -> tuple[str | None, str]:
     authority, slash, path = text.partition("/")
     userinfo = text.rpartition("@")[0]
     if ":" in unquote(userinfo):
-        raise _refused(
+        raise _refusal(
             "TARGET: must not contain a password, other users can read it; use --auth-file FILE, "
             "and write %40 for an @ in a folder"
         )
     user, separator, host = authority.rpartition("@")
     if "@" in user:
-        raise _refused("smb://user@host: more than one @; write %40 for an @ of the user's name")
+        raise _refusal("smb://user@host: more than one @; write %40 for an @ of the user's name")
     host = re.sub(r"\A(\[[^%]*)%25", r"\1%", host)  # before a zone: RFC 6874
     return unquote(user) if separator else None, host + slash + unquote(path)
 
@@ -166,26 +166,26 @@ def _without_user(text: str) -> str:
     return repr(f"...@{rest}" if separator else rest)
 
 
-def _refused(sentence: str) -> Refused:
+def _refusal(sentence: str) -> Refused:
     return Refused("usage", sentence)
 
 
 def host_and_port(text: str, usual_port: int) -> tuple[str, int]:
     """Parses `host[:port]`, an IPv6 address in brackets. Raises Refused, "usage"."""
     if "@" in text:
-        raise _refused("user@host: not allowed here; use smb://user@host/share or --user NAME")
+        raise _refusal("user@host: not allowed here; use smb://user@host/share or --user NAME")
     parts = re.fullmatch(r"(\[[^]]*\]|[^:]*)(?::(\d{0,5}))?", text)
     if parts is None:
-        raise _refused(f"{text!r}: not host[:port]; put an IPv6 address in brackets")
+        raise _refusal(f"{text!r}: not host[:port]; put an IPv6 address in brackets")
     host, port = parts[1], int(parts[2] or usual_port)
     if host.startswith("["):
         host = host[1:-1]
         try:
             zone = ipaddress.IPv6Address(host).scope_id
         except ValueError:
-            raise _refused(f"{host!r}: not an IPv6 address") from None
+            raise _refusal(f"{host!r}: not an IPv6 address") from None
         if zone and not _ZONE.match(zone):
-            raise _refused(f"{zone!r}: not a valid interface name")
+            raise _refusal(f"{zone!r}: not a valid interface name")
     else:
         # One form, in ASCII (IDNA), for DNS, Kerberos, other programs and redaction.
         with suppress(UnicodeError):
@@ -193,11 +193,11 @@ def host_and_port(text: str, usual_port: int) -> tuple[str, int]:
             is_plain = not set(host) & set("ßς\u200c\u200d")
             host = host.encode("idna").decode().removesuffix(".") if is_plain else host
         if len(host) > 253 or not all(map(_LABEL.match, host.split("."))):
-            raise _refused(f"{_without_user(unquote(parts[1]))}: not a valid host name")
+            raise _refusal(f"{_without_user(unquote(parts[1]))}: not a valid host name")
     if parts[2] == "":
-        raise _refused(f"{text!r}: the port is missing; use {text}{usual_port}, or no colon")
+        raise _refusal(f"{text!r}: the port is missing; use {text}{usual_port}, or no colon")
     if not 0 < port < 65536:
-        raise _refused(f"port {port}: must be from 1 to 65535")
+        raise _refusal(f"port {port}: must be from 1 to 65535")
     return host, port
 
 
@@ -225,7 +225,7 @@ def parse_file(text: str, target: Target | None, option: str = "--file") -> Name
     if target is not None and target.path:
         raise Refused("usage", f"{option}: TARGET must be a share, //host/share")
     if target is None or _HERE.match(text):
-        return NamedFile("client", _existing(option, text))
+        return NamedFile("client", _existing_path(option, text))
     parts = [part for part in text.replace("\\", "/").split("/") if part]
     if not parts or any(part in {".", ".."} or _NOT_IN_A_NAME.search(part) for part in parts):
         raise Refused("usage", f"{option} {text!r}: not a name below TARGET")
@@ -252,7 +252,7 @@ def parse_device(text: str) -> NamedDevice:
     return NamedDevice("client", os.path.abspath(text))  # noqa: PTH100 - a link stays one
 
 
-def _existing(option: str, text: str) -> str:
+def _existing_path(option: str, text: str) -> str:
     """Returns the absolute path of a readable file, or of the folder of --tree."""
     path = os.path.abspath(os.path.expanduser(text))  # noqa: PTH100, PTH111 - as the user wrote it
     folder, label = option == "--tree", f"{option} {text!r}"

@@ -28,7 +28,7 @@ RECORDS = ("client", "server", "path")
 EXAMPLE = "write for example 'pull 38MB/s' or 'push 12MB/s cached smb1 robocopy'"
 
 
-def of_figures(figures: Iterable[Figure], date: str) -> Observations:
+def case_of_figures(figures: Iterable[Figure], date: str) -> Observations:
     """Returns figures as observations; they contain no file name."""
     figures = tuple(figures)
     paths = [each for each in figures if isinstance(each, Path)]
@@ -47,16 +47,16 @@ def of_figures(figures: Iterable[Figure], date: str) -> Observations:
     )
 
 
-def joined(parts: Sequence[Observations]) -> Observations:
+def joined_case(parts: Sequence[Observations]) -> Observations:
     """Returns the observations of one case; the first wins if several have a figure."""
     values: dict[str, Any] = {
         name: tuple(each for part in parts for each in getattr(part, name)) for name in LISTS
     }
-    values |= {name: _merged([getattr(part, name) for part in parts]) for name in RECORDS}
+    values |= {name: _merged_record([getattr(part, name) for part in parts]) for name in RECORDS}
     return replace(parts[0], **values)
 
 
-def _merged(records: Sequence[Any]) -> Any:
+def _merged_record(records: Sequence[Any]) -> Any:
     """Returns a record with the first known value of each field; None: there is no record."""
     present = [each for each in records if each is not None]
     if not present:
@@ -95,7 +95,7 @@ def copy_of(text: str) -> Copy:
         elif lower in DIALECT_WORDS:
             copy = replace(copy, dialect=DIALECT_WORDS[lower])
         elif word[0].isdigit():
-            copy = _measured(copy, word)
+            copy = _copy_with_size(copy, word)
         elif "=" in word and not word.startswith("-"):
             raise ReportError(f"{word[:40]!r} is not known: {EXAMPLE}, or server-cpu=95%")
         else:
@@ -111,7 +111,7 @@ def _share(text: str) -> float:
     return int(percent) / 100
 
 
-def _measured(copy: Copy, word: str) -> Copy:
+def _copy_with_size(copy: Copy, word: str) -> Copy:
     """Returns a copy with a rate or a size. Errors: ReportError."""
     is_size = word[-1] in "Bb" and "/" not in word and not word.lower().endswith("ps")
     try:

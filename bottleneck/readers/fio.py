@@ -40,10 +40,10 @@ def recognizes(text: str) -> bool:
 
 def read(output: Output) -> Iterator[Figure]:
     """Yields the rate of sequential reads and writes. Errors: ReportError."""
-    yield from _of_json(output) if '"fio version"' in output.text else _of_text(output)
+    yield from _json_figures(output) if '"fio version"' in output.text else _text_figures(output)
 
 
-def _of_json(output: Output) -> Iterator[Figure]:
+def _json_figures(output: Output) -> Iterator[Figure]:
     document = json_of(output.text, "fio")
     jobs = document.get("jobs") if isinstance(document, dict) else None
     common = document.get("global options") if isinstance(document, dict) else None
@@ -89,7 +89,7 @@ def _reason_against(verb: str, options: Mapping[str, str]) -> str:
     return "" if verb == "read" or is_flushed else UNFLUSHED
 
 
-def _of_text(output: Output) -> Iterator[Figure]:
+def _text_figures(output: Output) -> Iterator[Figure]:
     rows = list(_SUMMARY.finditer(output.text))
     if not rows:
         failed = _ERROR.search(output.text)

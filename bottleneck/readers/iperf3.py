@@ -38,9 +38,9 @@ def read(output: Output) -> Iterator[Figure]:
     """Yields TCP in each direction, and the path's round trip and losses. Errors: ReportError."""
     text = output.text
     if text.lstrip().startswith("{"):
-        yield from _of_json(output, json_of(text, TOOL))
+        yield from _json_figures(output, json_of(text, TOOL))
     else:
-        yield from _of_text(output)
+        yield from _text_figures(output)
 
 
 def _sender(output: Output, is_client: bool, reverse: bool) -> str:
@@ -53,7 +53,7 @@ def _sender(output: Output, is_client: bool, reverse: bool) -> str:
 # -- JSON ------------------------------------------------------------------------------------------
 
 
-def _of_json(output: Output, document: Any) -> Iterator[Figure]:
+def _json_figures(output: Output, document: Any) -> Iterator[Figure]:
     start, end = (_object(document, name) for name in ("start", "end"))
     if isinstance(document, dict) and document.get("error"):
         raise ReportError(f"iperf3 failed: {str(document['error'])[:120]}")
@@ -116,7 +116,7 @@ def _datagrams(lost: Any, sent: Any) -> Iterator[Figure]:
 # -- text ------------------------------------------------------------------------------------------
 
 
-def _of_text(output: Output) -> Iterator[Figure]:
+def _text_figures(output: Output) -> Iterator[Figure]:
     rows = [each for each in _ROW.finditer(output.text) if "(omitted)" not in each["rest"]]
     finals = [e for e in rows if e["rest"].rstrip().endswith(("sender", "receiver"))]
     if not finals:

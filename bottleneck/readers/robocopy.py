@@ -33,7 +33,7 @@ def read(output: Output) -> Iterator[Figure]:
     clocks = [e for e in _CLOCK.finditer(output.text) if e.start() != times.start()]
     seconds = _seconds(times.groups()[:3])
     if len(clocks) >= 2:
-        span = (_of_day(clocks[-1]) - _of_day(clocks[0])) % DAY_SECONDS
+        span = (_seconds_of_day(clocks[-1]) - _seconds_of_day(clocks[0])) % DAY_SECONDS
         seconds = max(span, 0) or seconds
     rate = positive(copied / seconds if seconds else 0, "robocopy's rate")
     places = [each[1] for each in _PLACE.finditer(output.text)][:2]
@@ -53,7 +53,7 @@ def _seconds(fields: tuple[str | None, ...]) -> int:
     return 3600 * hours + 60 * minutes + seconds
 
 
-def _of_day(clock: re.Match[str]) -> int:
+def _seconds_of_day(clock: re.Match[str]) -> int:
     seconds, half = _seconds(clock.groups()[:3]), (clock[4] or "").strip().lower()[:1]
     if half:
         seconds = seconds % 43_200 + (43_200 if half == "p" else 0)

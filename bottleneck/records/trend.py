@@ -66,15 +66,15 @@ class Drift:
     """End of the line, which a single bad report hardly moves."""
 
     @property
-    def lost(self) -> float:
+    def loss(self) -> float:
         """Lost share of the rate; below 0: it is faster now."""
         return 1 - self.after_bytes_per_second / self.before_bytes_per_second
 
     @property
     def words(self) -> str:
         """`22% less since 2026-11-01`."""
-        way = "less" if self.lost > 0 else "more"
-        return f"{percent_text(abs(self.lost))} {way} since {safe(self.since[:DATE_CHARACTERS])}"
+        way = "less" if self.loss > 0 else "more"
+        return f"{percent_text(abs(self.loss))} {way} since {safe(self.since[:DATE_CHARACTERS])}"
 
     @property
     def rates(self) -> str:

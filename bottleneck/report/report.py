@@ -313,12 +313,12 @@ def _outcome(document: dict[str, Any], initiator: str, where: str) -> Outcome:
             return Skipped(typed.text(document.get("reason"), f"{where}.reason"))
         case "failed":
             error = typed.text(document.get("error"), f"{where}.error")
-            return Failed(error, _run(document.get("samples", []), f"{where}.samples"))
+            return Failed(error, _run_of_pairs(document.get("samples", []), f"{where}.samples"))
         case _:
-            return _measured(document, initiator, where)
+            return _measured_outcome(document, initiator, where)
 
 
-def _measured(document: dict[str, Any], initiator: str, where: str) -> Measured:
+def _measured_outcome(document: dict[str, Any], initiator: str, where: str) -> Measured:
     usage = typed.mapping(document.get("usage"), f"{where}.usage")
     initiator_side, responder_side = SIDES if initiator == "client" else reversed(SIDES)
     outcome = Measured(
@@ -346,26 +346,26 @@ def _measured(document: dict[str, Any], initiator: str, where: str) -> Measured:
 
 def _runs(document: dict[str, Any], where: str) -> tuple[Run, ...]:
     if "runs" not in document:
-        samples = _run(document.get("samples"), f"{where}.samples")
+        samples = _run_of_pairs(document.get("samples"), f"{where}.samples")
         # Another program's first sample may be the first one after the start.
         opened = samples if samples[:1] == (Sample(0.0, 0),) else (Sample(0.0, 0), *samples)
-        return (_lasting(opened, f"{where}.samples"),)
+        return (_checked_run(opened, f"{where}.samples"),)
     runs = typed.array(document["runs"], f"{where}.runs")
     if not runs:
         raise typed.NotTyped(f"{where}.runs is empty")
     return tuple(
-        _lasting(_run(run, f"{where}.runs[{index}]"), f"{where}.runs[{index}]")
+        _checked_run(_run_of_pairs(run, f"{where}.runs[{index}]"), f"{where}.runs[{index}]")
         for index, run in enumerate(runs)
     )
 
 
-def _lasting(run: Run, where: str) -> Run:
+def _checked_run(run: Run, where: str) -> Run:
     if len(run) < 2 or run[-1].elapsed_seconds <= run[0].elapsed_seconds:
         raise typed.NotTyped(f"{where} has no duration")
     return run
 
 
-def _run(value: object, where: str) -> Run:
+def _run_of_pairs(value: object, where: str) -> Run:
     samples = []
     previous = Sample(0.0, 0)
     for index, pair in enumerate(typed.array(value, where)):

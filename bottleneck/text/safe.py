@@ -21,7 +21,7 @@ def safe(text: object, longest: int = LONGEST) -> str:
     pieces: list[str] = []
     length = 0
     for character in str(text)[: longest + 1]:
-        piece = _escaped(character) if _unsafe(character) else character
+        piece = _escape(character) if _unsafe(character) else character
         pieces.append(piece)
         length += len(piece)
     if length <= longest:
@@ -40,7 +40,7 @@ def _unsafe(character: str) -> bool:
     )
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     code = ord(character)
     if code <= 0xFF:
         return f"\\x{code:02x}"

@@ -252,13 +252,13 @@ def parse_size(text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         example = "write for example 256MiB or 1GB"
-        raise UnitError(_comma(text) or f"{_quoted(text)} is not a size: {example}")
+        raise UnitError(_comma(text) or f"{_quoted_text(text)} is not a size: {example}")
     prefix = match["prefix"]
     if prefix and match["unit"] is None:
         raise UnitError(_ambiguous(text, match["number"], prefix, ""))
-    size = _scaled(match["number"], prefix)
+    size = _scaled_number(match["number"], prefix)
     if size < 1:
-        raise UnitError(f"{_quoted(text)} is less than a byte")
+        raise UnitError(f"{_quoted_text(text)} is less than a byte")
     return int(_within(text, size, 1, _MOST))
 
 
@@ -273,14 +273,14 @@ def parse_rate(text: str) -> float:
         bits, prefix = match["unit"] not in ("B", "bytes", "Bytes"), match["prefix"]
         if match["unit"] == "Bytes" and len(prefix) == 1:
             prefix += "i"  # as iperf3 counts, and not its bits
-        rate = _scaled(match["number"], prefix) / (8 if bits else 1)
+        rate = _scaled_number(match["number"], prefix) / (8 if bits else 1)
         return _within(text, rate, LEAST_RATE, MOST_RATE)
     loose = re.fullmatch(_NUMBER + r"(?P<unit>b?)(?:/s|ps)?", text.strip(), re.ASCII)
     if loose is not None:
         # A bare number is most likely meant as the MB/s or Mbit/s that tools print.
         prefix = loose["prefix"] or ("" if loose["unit"] else "M")
         raise UnitError(_ambiguous(text, loose["number"], prefix, "/s"))
-    raise UnitError(_comma(text) or f"{_quoted(text)} is not a rate: {RATE_EXAMPLE}")
+    raise UnitError(_comma(text) or f"{_quoted_text(text)} is not a rate: {RATE_EXAMPLE}")
 
 
 def parse_seconds(text: str) -> float:
@@ -288,7 +288,7 @@ def parse_seconds(text: str) -> float:
     match = _SECONDS.fullmatch(text.strip())
     if match is None:
         example = "write for example 0.5ms or 2s"
-        raise UnitError(_comma(text) or f"{_quoted(text)} is not a time: {example}")
+        raise UnitError(_comma(text) or f"{_quoted_text(text)} is not a time: {example}")
     seconds = float(match["number"]) * _SECONDS_OF[match["unit"]]
     return _within(text, seconds, _LEAST_SECONDS, _MOST)
 
@@ -296,7 +296,7 @@ def parse_seconds(text: str) -> float:
 def _comma(text: str) -> str:
     """Returns the advice against a decimal comma; empty: there is none."""
     match = _COMMA.fullmatch(text.strip())
-    return f"{_quoted(text)} has a decimal comma: write {match[1]}.{match[2]}" if match else ""
+    return f"{_quoted_text(text)} has a decimal comma: write {match[1]}.{match[2]}" if match else ""
 
 
 def _ambiguous(text: str, number: str, prefix: str, per: str) -> str:
@@ -304,18 +304,18 @@ def _ambiguous(text: str, number: str, prefix: str, per: str) -> str:
     letter = "k" if letter == "K" else letter
     figure = number[:_LONGEST_SHOWN]
     other = f"{figure}{letter}bit/s" if per else f"{figure}{letter.upper()}iB"
-    return f"{_quoted(text)} can be read in two ways: write {figure}{letter}B{per} or {other}"
+    return f"{_quoted_text(text)} can be read in two ways: write {figure}{letter}B{per} or {other}"
 
 
-def _scaled(number: str, prefix: str) -> float:
+def _scaled_number(number: str, prefix: str) -> float:
     return float(number) * _BYTE_MULTIPLES[prefix.lower()]
 
 
 def _within(text: str, value: float, low: float, high: float) -> float:
     if not low <= value <= high:
-        raise UnitError(f"{_quoted(text)} is out of range")
+        raise UnitError(f"{_quoted_text(text)} is out of range")
     return value
 
 
-def _quoted(text: str) -> str:
+def _quoted_text(text: str) -> str:
     return repr(text[:_LONGEST_SHOWN])

@@ -35,9 +35,9 @@ def like_recorded(factor=1.0, **fields):
 @pytest.fixture
 def baseline(tmp_path):
     from bottleneck.analysis.diagnosis import diagnose
-    from bottleneck.gate.pooled import pooled
+    from bottleneck.gate.pooled import pooled_report
 
-    three_runs = pooled([like_recorded(), like_recorded(0.99), like_recorded(1.01)])
+    three_runs = pooled_report([like_recorded(), like_recorded(0.99), like_recorded(1.01)])
     path = tmp_path / "baseline.json"
     document_file.write(path, report.dumps(three_runs, diagnose(three_runs)))
     return path

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bottleneck.doctor.checks import BETWEEN_HOSTS, OVER_SMB, install, judged
+from bottleneck.doctor.checks import BETWEEN_HOSTS, OVER_SMB, all_checks, install
 from bottleneck.doctor.look import OK, STATES, Findings, Program, Request, Trouble
 from bottleneck.login.target import parse
 from probes.core.records import Access
@@ -42,7 +42,7 @@ SEEN = Findings(
 
 
 def checks(**changes):
-    return judged(replace(SEEN, **changes))
+    return all_checks(replace(SEEN, **changes))
 
 
 def bad(**changes):
@@ -142,7 +142,7 @@ def test_what_is_otherwise_is_told_with_its_remedy(golden):
 
 
 def test_without_a_target_this_host_alone_is_judged():
-    finding = judged(Findings(Request("/home/anna"), PROGRAM, READY))
+    finding = all_checks(Findings(Request("/home/anna"), PROGRAM, READY))
     assert {each.where for each in finding} == {"client"}
     assert all(each.state == OK for each in finding)
 

@@ -10,7 +10,7 @@ import pytest
 
 from bottleneck.analysis.finding import Words
 from bottleneck.fleet.culprit import MOST_EVIDENCE, PRIOR, VERDICT, judge
-from bottleneck.fleet.records import Fleet, Node, Pair, Seen, Segment
+from bottleneck.fleet.records import Fleet, Node, Pair, Rate, Segment
 
 ROOT = Path(__file__).parents[2]
 USUAL = 100e6
@@ -27,7 +27,7 @@ def rated_pairs(slow, fleet=FLEET, left_out=(), verdict=None, spread=0.03, healt
             rate = min([USUAL, *(slow[node] for node in fleet.nodes(pair) if node in slow)])
             words, sure = (verdict, 0.9) if rate < USUAL and verdict else (None, 0.0)
             if pair not in left_out:
-                yield Seen(pair, rate * chance.gauss(1, spread), words, sure, healthy)
+                yield Rate(pair, rate * chance.gauss(1, spread), words, sure, healthy)
 
 
 def judged(slow, **options):
@@ -100,7 +100,7 @@ def test_the_pairs_own_verdicts_tell_a_client_from_its_uplink():
 
 def test_one_slow_pair_is_told_and_no_host_is_named():
     pairs = [
-        Seen(each.pair, 20e6) if each.pair == Pair("pc5", "nas1") else each
+        Rate(each.pair, 20e6) if each.pair == Pair("pc5", "nas1") else each
         for each in rated_pairs({})
     ]
     finding = judge(FLEET, "pull.cached", pairs)
@@ -113,9 +113,9 @@ def test_one_slow_pair_is_told_and_no_host_is_named():
 )
 def test_repeats_of_one_slow_pair_blame_nobody(runs, servers):
     """c0 with nas0 is slow in each run; with nas1 it is fast, or nothing else is known of it."""
-    others = [Seen(Pair(f"c{pc}", f"nas{nas}"), USUAL) for pc in range(1, 6) for nas in range(3)]
-    rates = [Seen(Pair("c0", each), USUAL) for each in servers[1:]]
-    pairs = [*others, *rates, *[Seen(Pair("c0", "nas0"), 20e6)] * runs]
+    others = [Rate(Pair(f"c{pc}", f"nas{nas}"), USUAL) for pc in range(1, 6) for nas in range(3)]
+    rates = [Rate(Pair("c0", each), USUAL) for each in servers[1:]]
+    pairs = [*others, *rates, *[Rate(Pair("c0", "nas0"), 20e6)] * runs]
     fleet = Fleet(tuple(f"c{index}" for index in range(6)), ("nas0", "nas1", "nas2"))
     finding = judge(fleet, "pull.cached", pairs)
     assert finding.culprits == () and finding.unexplained == (Pair("c0", "nas0"),)
@@ -131,7 +131,7 @@ def test_two_slow_pairs_of_a_client_are_enough_in_a_small_fleet():
 
 
 def test_one_slow_run_of_many_is_no_slow_pair():
-    pairs = [*rated_pairs({})] * 2 + [Seen(Pair("pc1", each), 9e6) for each in FLEET.servers]
+    pairs = [*rated_pairs({})] * 2 + [Rate(Pair("pc1", each), 9e6) for each in FLEET.servers]
     finding = judge(FLEET, "pull.cached", pairs)
     assert finding.slow == () and finding.measured == 48
 
@@ -153,7 +153,7 @@ def test_what_a_healthy_pair_has_can_be_given():
 
 def test_one_old_fast_report_does_not_clear_a_server():
     pairs = [
-        Seen(each.pair, USUAL) if each.pair == Pair("pc5", "nas2") else each
+        Rate(each.pair, USUAL) if each.pair == Pair("pc5", "nas2") else each
         for each in rated_pairs({NAS2: 11e6})
     ]
     (culprit,) = judge(FLEET, "pull.cached", pairs).culprits
@@ -161,7 +161,7 @@ def test_one_old_fast_report_does_not_clear_a_server():
 
 
 def test_a_rate_of_nothing_is_slow_and_breaks_nothing():
-    pairs = [Seen(e.pair, 0.0) if e.pair.server == "nas2" else e for e in rated_pairs({})]
+    pairs = [Rate(e.pair, 0.0) if e.pair.server == "nas2" else e for e in rated_pairs({})]
     assert {each.node for each in judge(FLEET, "pull.cached", pairs).culprits} == {NAS2}
 
 

@@ -42,11 +42,11 @@ def measured(monkeypatch, tmp_path):
         script.chmod(0o700)
         monkeypatch.setattr(run, "program", lambda name: str(script))
         fleet = Fleet(("pc1",), ("nas1",))
-        with run.prepared(keep, resume) as (progress, log):
+        with run.prepare_folder(keep, resume) as (progress, log):
             shares = {"nas1": "//nas1/media"}
             access = Access("anna", "a secret")
             settings = run.Run(fleet, shares, hosts, keep, log, access, 20.0, every=True)
-            run.measured(settings, progress, [PAIR], lambda text: None)
+            run.measure_pairs(settings, progress, [PAIR], lambda text: None)
         return progress
 
     return measure
@@ -147,7 +147,7 @@ def test_below_a_folder_of_everybodys_nothing_is_made(tmp_path):
     tmp_path.chmod(0o777)
     with (
         pytest.raises(Refused, match=f"{tmp_path} is writable by other users"),
-        run.prepared(tmp_path / "a" / "b", resume=False),
+        run.prepare_folder(tmp_path / "a" / "b", resume=False),
     ):
         pytest.fail("others can change it")
     assert not list(tmp_path.iterdir())
@@ -158,7 +158,7 @@ def test_new_folders_of_reports_are_this_users_alone_under_any_umask(tmp_path, m
     tmp_path.chmod(mode)
     umask = os.umask(0)
     try:
-        with run.prepared(tmp_path / "a" / "b", resume=False):
+        with run.prepare_folder(tmp_path / "a" / "b", resume=False):
             folders = tmp_path / "a", tmp_path / "a" / "b"
             assert [each.stat().st_mode & 0o777 for each in folders] == [0o700] * 2
     finally:
@@ -167,12 +167,12 @@ def test_new_folders_of_reports_are_this_users_alone_under_any_umask(tmp_path, m
 
 def test_a_folder_is_used_by_one_run_at_a_time(tmp_path):
     with (
-        run.prepared(tmp_path / "kept", resume=True),
+        run.prepare_folder(tmp_path / "kept", resume=True),
         pytest.raises(Refused, match="another run is using it"),
-        run.prepared(tmp_path / "kept", resume=True),
+        run.prepare_folder(tmp_path / "kept", resume=True),
     ):
         pytest.fail("both have it")
-    with run.prepared(tmp_path / "kept", resume=False) as (progress, _):
+    with run.prepare_folder(tmp_path / "kept", resume=False) as (progress, _):
         assert progress.tests == Counter()
 
 
@@ -191,7 +191,7 @@ def test_a_folder_is_used_by_one_run_at_a_time(tmp_path):
 def test_whatever_a_failed_client_says_costs_its_own_pair(measured, reply, reason):
     report = measured(reply)
     assert reason in report.missing[PAIR]
-    assert list(report.missing) == [PAIR] and not report.reported()
+    assert list(report.missing) == [PAIR] and not report.pairs()
 
 
 def test_what_a_client_answered_before_an_interrupt_is_kept(measured, report_of, tmp_path):

@@ -10,8 +10,8 @@ from bottleneck.analysis.finding import Words
 from bottleneck.documents import fleet as documents
 from bottleneck.documents import fleet_rows as rows
 from bottleneck.documents.document import Text
-from bottleneck.fleet.records import Node, Pair, Seen
-from bottleneck.fleet.result import of_pairs
+from bottleneck.fleet.records import Node, Pair, Rate
+from bottleneck.fleet.result import judge_pairs
 
 USUAL = 110e6
 PAIRS = [Pair(f"pc{n}", f"nas{to}") for n in range(6) for to in range(3)]
@@ -20,7 +20,7 @@ COPY = "pull.cached"
 
 def result(rates, **words):
     """All pairs; rates: of those that have another than the usual one."""
-    return of_pairs({COPY: [Seen(each, rates.get(each, USUAL), **words) for each in PAIRS]})
+    return judge_pairs({COPY: [Rate(each, rates.get(each, USUAL), **words) for each in PAIRS]})
 
 
 @pytest.mark.parametrize(
@@ -57,11 +57,11 @@ DISK, CORE, LINK = (
 def of_pc0(*verdicts):
     """Pc0 is slow with as many servers; what each of those pairs names itself."""
     rates = [
-        Seen(Pair(f"pc{pc}", f"nas{to}"), USUAL if pc else 20e6, *(() if pc else (words, 0.9)))
+        Rate(Pair(f"pc{pc}", f"nas{to}"), USUAL if pc else 20e6, *(() if pc else (words, 0.9)))
         for pc in range(6)
         for to, words in enumerate(verdicts)
     ]
-    return of_pairs({COPY: rates})
+    return judge_pairs({COPY: rates})
 
 
 @pytest.mark.parametrize("verdicts", [[DISK] * 6, [DISK] * 3 + [None] * 3], ids=["all", "half"])
@@ -104,10 +104,10 @@ def test_documents_are_made_where_no_pair_has_a_rate(rate):
 def test_a_pair_without_time_for_a_whole_copy_is_slow_by_the_upper_limit_of_its_rate():
     """One without a disk in between is as slow: then no copy is faster."""
     slow = {pair: 20e6 for pair in PAIRS if pair.server == "nas2"}
-    rates = [Seen(each, slow.get(each, USUAL), at_most=each in slow) for each in PAIRS]
-    case = of_pairs({COPY: rates}, missing=dict.fromkeys(slow, "out of time"))
+    rates = [Rate(each, slow.get(each, USUAL), at_most=each in slow) for each in PAIRS]
+    case = judge_pairs({COPY: rates}, missing=dict.fromkeys(slow, "out of time"))
     assert [each.node for each in case.culprits] == [Node("server", "nas2")]
-    assert case.missing == {} and case.limited == slow.keys()
+    assert case.missing == {} and case.at_most == slow.keys()
     assert any(
         "6 slow pairs had no time for a whole copy" in each for each in documents.sentences(case)
     )
@@ -116,14 +116,14 @@ def test_a_pair_without_time_for_a_whole_copy_is_slow_by_the_upper_limit_of_its_
 
 def test_an_upper_limit_shows_no_fast_pair_and_none_of_a_pair_that_has_a_rate():
     fast, slow = PAIRS[4], PAIRS[5]
-    rates = [Seen(each, USUAL) for each in PAIRS if each not in (fast, slow)]
-    limits = [Seen(fast, USUAL, at_most=True), Seen(slow, 20e6, at_most=True)]
-    other = [Seen(slow, USUAL)]
-    fleet = of_pairs({COPY: rates + limits, "push.cached": other}, missing={fast: "out of time"})
+    rates = [Rate(each, USUAL) for each in PAIRS if each not in (fast, slow)]
+    limits = [Rate(fast, USUAL, at_most=True), Rate(slow, 20e6, at_most=True)]
+    other = [Rate(slow, USUAL)]
+    fleet = judge_pairs({COPY: rates + limits, "push.cached": other}, missing={fast: "out of time"})
     assert fleet.missing == {fast: "out of time"} and fast not in fleet.rates[COPY]
-    assert fleet.findings[0].slow == () and not fleet.limited
+    assert fleet.findings[0].slow == () and not fleet.at_most
     assert documents.headline(fleet).endswith("(1 pair not measured)")
-    case = of_pairs({COPY: [Seen(slow, 20e6, at_most=True)]}, missing={slow: "out of time"})
+    case = judge_pairs({COPY: [Rate(slow, 20e6, at_most=True)]}, missing={slow: "out of time"})
     assert case.missing == {slow: "out of time"} and not case.findings
 
 
@@ -136,7 +136,7 @@ def test_a_file_that_cannot_be_read_leaves_a_fleet_without_fault_undecided():
 
 def test_a_fleet_of_which_most_was_not_measured_is_not_called_healthy():
     missing = dict.fromkeys(PAIRS[1:], "no login")
-    case = of_pairs({COPY: [Seen(PAIRS[0], USUAL)]}, missing=missing)
+    case = judge_pairs({COPY: [Rate(PAIRS[0], USUAL)]}, missing=missing)
     assert f"only 1 of {len(PAIRS)} pairs could be measured" in documents.headline(case)
     (text,) = [e.text for e in documents.details(case) if isinstance(e, Text) and "mend" in e.text]
     first = min(missing)

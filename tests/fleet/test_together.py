@@ -12,9 +12,9 @@ from bottleneck.cli.fleet_together import checked
 from bottleneck.documents import fleet as documents
 from bottleneck.documents import fleet_rows, fleet_together
 from bottleneck.fleet.collected import AT_ONCE, FleetRates, collect
-from bottleneck.fleet.records import Fleet, Node, Pair, Seen, Segment, Suspect
-from bottleneck.fleet.result import of_pairs
-from bottleneck.fleet.together import LINK, Track, _level, by_themselves, judge, track
+from bottleneck.fleet.records import Fleet, Node, Pair, Rate, Segment, Suspect
+from bottleneck.fleet.result import judge_pairs
+from bottleneck.fleet.together import LINK, Track, _level, judge, single_rates, track
 from bottleneck.report import report
 from probes.core.stage import Refused
 
@@ -38,14 +38,14 @@ def together(single, at_once, verdict=None, fleet=FLEET, later=None, votes=(), c
     """The judgement of clients whose rates are told in MB/s, each by itself and at once."""
     verdicts = verdict if isinstance(verdict, list) else [verdict] * 3
     rates = [
-        Seen(Pair(client, "nas1"), rate * MB, words, 0.95 if words else 0.0)
+        Rate(Pair(client, "nas1"), rate * MB, words, 0.95 if words else 0.0)
         for client, rate, words in zip(fleet.clients, single, verdicts, strict=False)
     ]
     tracks = {
         Pair(client, "nas1"): steady(rate * MB, *(later or {}).get(client, ()))
         for client, rate in zip(fleet.clients, at_once, strict=False)
     }
-    voted = [Seen(Pair("pc1", "nas1"), MB, words, 0.9) for words in votes]
+    voted = [Rate(Pair("pc1", "nas1"), MB, words, 0.9) for words in votes]
     return judge(fleet, copy, rates, tracks, voted)
 
 
@@ -138,7 +138,7 @@ def test_a_sum_that_is_hardly_less_is_in_doubt():
 
 def test_a_starved_client_is_told_beside_the_limit():
     group = together([11.8] * 3, [5.6, 5.6, 0.6], LINK_RATE)
-    assert [each.starved for each in group.taken] == [False, False, True]
+    assert [each.is_starved for each in group.clients] == [False, False, True]
     assert group.kind == "shared" and names(group) == [("nas1", LINK)]
     assert list(fleet_together.sentences(group))[-1].startswith("pc3 is starved: it gets 600 kB/s")
     assert fleet_together.state(group) == "critical"
@@ -152,16 +152,20 @@ def test_where_only_one_gets_less_it_is_undecided_between_it_and_the_server():
 
 def test_a_slow_client_that_gets_all_that_it_can_is_not_starved():
     group = together([11.8, 11.8, 1.0], [5.3, 5.4, 1.0], LINK_RATE)
-    assert not any(each.starved for each in group.taken)
-    assert [round(each.fair_bytes_per_second / MB, 2) for each in group.taken] == [5.35, 5.35, 1.0]
+    assert not any(each.is_starved for each in group.clients)
+    assert [round(each.fair_bytes_per_second / MB, 2) for each in group.clients] == [
+        5.35,
+        5.35,
+        1.0,
+    ]
 
 
 def test_where_a_copy_was_not_made_alone_the_uncached_one_stands_for_it():
     pairs = [Pair(client, "nas1") for client in CLIENTS]
-    cached = [Seen(pairs[0], 9.0), Seen(pairs[1], 5.0, at_most=True)]
-    uncached = [Seen(pairs[0], 7.0), Seen(pairs[1], 6.0), Seen(pairs[2], 6.0, at_most=True)]
+    cached = [Rate(pairs[0], 9.0), Rate(pairs[1], 5.0, at_most=True)]
+    uncached = [Rate(pairs[0], 7.0), Rate(pairs[1], 6.0), Rate(pairs[2], 6.0, at_most=True)]
     copies = {"push.cached": cached, "push.uncached": uncached}
-    assert by_themselves(copies, "push.cached") == [cached[0], uncached[1]]
+    assert single_rates(copies, "push.cached") == [cached[0], uncached[1]]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +180,9 @@ def test_rates_count_only_while_all_copy():
     later = {"pc1": (0.0, 6.0), "pc2": (3.0, 9.0), "pc3": (1.0, 8.0)}
     group = together([9, 9, 9], [3, 3, 3], LINK_RATE, later=later)
     assert group.seconds == pytest.approx(2.0)
-    assert [each.bytes_per_second for each in group.taken] == pytest.approx([3 * MB] * 3, rel=0.01)
+    assert [each.bytes_per_second for each in group.clients] == pytest.approx(
+        [3 * MB] * 3, rel=0.01
+    )
 
 
 def test_a_copy_is_put_on_the_clock_of_its_answer_without_its_ends(report_of):
@@ -203,7 +209,7 @@ def test_a_copy_is_put_on_the_clock_of_its_answer_without_its_ends(report_of):
 def test_copies_that_do_not_overlap_conclude_nothing():
     later = {"pc1": (0.0, 4.0), "pc2": (3.0, 9.0)}
     group = together([9, 9, 9], [3, 3, 3], LINK_RATE, later=later)
-    assert (group.kind, group.suspects, group.taken) == ("undecided", (), ())
+    assert (group.kind, group.suspects, group.clients) == ("undecided", (), ())
     (only,) = fleet_together.sentences(group)
     assert "did not overlap" in only and not group.is_decided
 
@@ -218,17 +224,19 @@ def test_a_client_that_is_missing_costs_itself():
 
 def test_two_clients_that_differ_in_a_sign_are_two_in_a_table_too():
     pairs = [Pair(name, "@nas") for name in ("=pc", "pc", "+pc")]
-    rates = {"pull.cached": [Seen(each, 11.8 * MB) for each in pairs]}
+    rates = {"pull.cached": [Rate(each, 11.8 * MB) for each in pairs]}
     fleet = Fleet(tuple(each.client for each in pairs), ("@nas",))
-    text = fleet_rows.table_csv(of_pairs(rates, fleet))
+    text = fleet_rows.table_csv(judge_pairs(rates, fleet))
     names = [line.split(",")[1:3] for line in text.splitlines()[1:]]
     assert names == [["'+pc", "'@nas"], ["'=pc", "'@nas"], ["pc", "'@nas"]]
 
 
 def test_every_document_has_what_each_client_gets():
     group = together([11.8] * 3, [5.6, 5.6, 0.6], LINK_RATE)
-    rates = {"pull.cached": [Seen(each.pair, each.alone_bytes_per_second) for each in group.taken]}
-    result = replace(of_pairs(rates, FLEET), together=group)
+    rates = {
+        "pull.cached": [Rate(each.pair, each.alone_bytes_per_second) for each in group.clients]
+    }
+    result = replace(judge_pairs(rates, FLEET), together=group)
     plain = json.loads(fleet_rows.to_json(result))
     assert plain["schema"] == fleet_rows.SCHEMA
     assert [each["starved"] for each in plain["together"]["taken"]] == [False, False, True]
@@ -254,10 +262,10 @@ def test_reports_of_copies_at_once_are_no_runs_of_their_pairs(tmp_path, report_o
 def test_redacted_names_hold_for_the_copies_at_once_too():
     pair, hidden = Pair("pc1", "nas1"), Pair("client-1", "server-1")
     reports = FleetRates(at_once=FleetRates(report_files={pair: (Path("kept"), 3.0)}))
-    reports.at_once.rates["pull.cached"] = [Seen(pair, 1.0)]
+    reports.at_once.rates["pull.cached"] = [Rate(pair, 1.0)]
     reports.rename({pair: hidden}, str)
     assert reports.at_once.report_files == {hidden: (Path("kept"), 3.0)}
-    assert reports.at_once.reported() == {hidden}
+    assert reports.at_once.pairs() == {hidden}
 
 
 HOSTS = "pc1\npc2\npc3\n"

@@ -48,10 +48,10 @@ def measured(tmp_path, monkeypatch):
         hosts.write_text("".join(f"{each} {local} {command}\n" for each in clients))
         fleet = Fleet(tuple(clients), tuple(servers))
         pairs = [Pair(*each) for each in zip(clients, servers, strict=True)]
-        with run.prepared(tmp_path / "kept", resume=False) as (progress, log):
+        with run.prepare_folder(tmp_path / "kept", resume=False) as (progress, log):
             targets = dict(zip(servers, shares, strict=True))
             options = (fleet, targets, hosts, tmp_path / "kept", log, access, 5.0, True)
-            run.measured(run.Run(*options), progress, pairs, lambda text: None)
+            run.measure_pairs(run.Run(*options), progress, pairs, lambda text: None)
         said = (tmp_path / "kept" / run.LOG).read_text()
         values = [each.read_text().splitlines() for each in tmp_path.glob("words.*")]
         assert len(values) == len(shares), said

@@ -22,7 +22,7 @@ def one_input(data: bytes) -> None:
         try:
             figures = tuple(each.read(Output(text, "client")))
             report = report_of(
-                case.of_figures((*figures, Copy("pull.uncached", 1e8)), "2026-11-28")
+                case.case_of_figures((*figures, Copy("pull.uncached", 1e8)), "2026-11-28")
             )
         except ReportError as error:
             assert "\n" not in str(error), error

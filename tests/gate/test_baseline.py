@@ -206,7 +206,7 @@ def _alarms(chance, noise_ratio, losses):
             MetricChange("pull.cached", old, _spread(new))
             for old, new in zip(earlier, rates, strict=True)
         ]
-        if not any(each.lost > baseline.SUSPECT_RATIO for each in comparisons):
+        if not any(each.loss > baseline.SUSPECT_RATIO for each in comparisons):
             break
     return any(each.slower(baseline.USUAL_TOLERANCE) for each in comparisons)
 

@@ -29,9 +29,9 @@ def test_each_copy_and_stage_of_a_report_has_its_rate(readings):
 
 @pytest.mark.long
 def test_what_no_step_measured_has_no_value_and_says_so(readings):
-    latency = metrics.reading(readings, "latency")
+    latency = metrics.metric_reading(readings, "latency")
     assert latency.value is None and latency.unit == "seconds" and latency.reason
-    assert metrics.reading(readings, "pull.uncached@2.1").value is None
+    assert metrics.metric_reading(readings, "pull.uncached@2.1").value is None
 
 
 def test_a_step_that_was_skipped_or_broke_tells_why(as_if):

@@ -5,15 +5,15 @@ from dataclasses import replace
 import pytest
 
 from bottleneck.analysis.diagnosis import diagnose
-from bottleneck.gate.pooled import pooled
+from bottleneck.gate.pooled import pooled_report
 from bottleneck.report import report
 from probes.core.records import Failed, Measured, Skipped, rates
 
 
-def entry(pooled_report, stage, **setting):
+def entry(report, stage, **setting):
     (outcome,) = [
         outcome
-        for step, outcome in pooled_report.entries
+        for step, outcome in report.entries
         if step.stage == stage and setting.items() <= step.setting.items()
     ]
     return outcome
@@ -23,7 +23,7 @@ def test_the_runs_of_each_step_stand_side_by_side(as_if, changed):
     """Also of another run's folder and size."""
     one, two = as_if(usual=(1.0,)), as_if(usual=(0.9,))
     other = changed(two, setting={"folder": "/other", "size_bytes": 7}, end="folder")
-    three = pooled([one, other, as_if(usual=(1.1,))])
+    three = pooled_report([one, other, as_if(usual=(1.1,))])
     assert len(three.entries) == len(one.entries)
     copy = entry(three, "smb-copy", copy="pull.uncached", end="folder")
     spread = rates(copy)
@@ -33,24 +33,24 @@ def test_the_runs_of_each_step_stand_side_by_side(as_if, changed):
 
 
 def test_what_is_pooled_is_a_report_like_any_other(as_if):
-    combined = pooled([as_if(), as_if(usual=(0.98,))])
+    combined = pooled_report([as_if(), as_if(usual=(0.98,))])
     again = report.loads(report.dumps(combined, diagnose(combined)).encode())
     assert diagnose(again).summary == diagnose(combined).summary
 
 
 def test_one_report_alone_stays_what_it_is(recorded):
-    assert pooled([recorded]) == recorded
+    assert pooled_report([recorded]) == recorded
 
 
 def test_a_step_that_one_run_could_not_make_is_as_the_others_made_it(as_if):
     partial = as_if(skipped=("pull.uncached",), status="partial")
-    combined = pooled([partial, as_if()])
+    combined = pooled_report([partial, as_if()])
     assert isinstance(entry(combined, "smb-copy", copy="pull.uncached", end="folder"), Measured)
     assert combined.status == "complete"
-    still = pooled([partial, partial])
+    still = pooled_report([partial, partial])
     assert isinstance(entry(still, "smb-copy", copy="pull.uncached", end="folder"), Skipped)
     assert still.status == "partial"
-    assert pooled([as_if(), as_if(status="failed")]).status == "failed"
+    assert pooled_report([as_if(), as_if(status="failed")]).status == "failed"
 
 
 def test_a_step_that_broke_once_is_told(as_if):
@@ -59,9 +59,9 @@ def test_a_step_that_broke_once_is_told(as_if):
     entries = list(whole_report.entries)
     entries[index] = (entries[index][0], Failed("the cable burnt"))
     broken = replace(whole_report, entries=tuple(entries))
-    outcome = pooled([whole_report, broken, whole_report]).entries[index][1]
+    outcome = pooled_report([whole_report, broken, whole_report]).entries[index][1]
     assert outcome.details["failed_runs"] == ["the cable burnt"] and len(outcome.runs) == 6
-    assert isinstance(pooled([broken, broken]).entries[index][1], Failed)
+    assert isinstance(pooled_report([broken, broken]).entries[index][1], Failed)
 
 
 @pytest.fixture
@@ -74,20 +74,20 @@ def with_details(as_if, changed):
 
 
 def test_bytes_that_were_altered_once_are_altered(as_if, with_details):
-    assert diagnose(pooled([as_if(), with_details(hash_ok=False), as_if()])).altered
-    unlooked = pooled([as_if(), with_details(hash_ok=None)])
+    assert diagnose(pooled_report([as_if(), with_details(hash_ok=False), as_if()])).altered
+    unlooked = pooled_report([as_if(), with_details(hash_ok=None)])
     assert entry(unlooked, "smb-copy", copy="pull.uncached").details["hash_ok"] is None
 
 
 def test_a_cache_that_was_not_proven_once_is_not_proven(as_if, with_details):
     proof = {"side": "server", "requested": "uncached", "proven": False}
-    combined = pooled([as_if(), with_details(cache=proof), as_if()])
+    combined = pooled_report([as_if(), with_details(cache=proof), as_if()])
     assert entry(combined, "smb-copy", copy="pull.uncached").details["cache"]["proven"] is False
 
 
 def test_notes_are_there_once(as_if):
     one, two = as_if(notes=("a", "b")), as_if(notes=("b", "c"))
-    assert pooled([one, two]).notes == ("a", "b", "c")
+    assert pooled_report([one, two]).notes == ("a", "b", "c")
 
 
 def test_a_stage_that_is_not_its_rate_stays_the_first_one(as_if):
@@ -95,4 +95,4 @@ def test_a_stage_that_is_not_its_rate_stays_the_first_one(as_if):
     step, outcome = whole_report.entries[0]
     zones = replace(step, stage="disk", setting={"side": "server", "pattern": "zones"})
     one = replace(whole_report, entries=((zones, outcome),))
-    assert pooled([one, one]).entries == one.entries
+    assert pooled_report([one, one]).entries == one.entries

@@ -11,7 +11,7 @@ from bottleneck.login.target import (
     NamedFile,
     Target,
     TcpPeer,
-    of_folder,
+    make_local,
     parse,
     parse_device,
     parse_file,
@@ -124,7 +124,7 @@ def test_a_target_is_written_as_it_was_read(text):
 @pytest.mark.parametrize("text", ["/mnt/media", "/", "./x", "../x/y", ".", "..", "/mnt/a:b@c"])
 def test_what_only_a_path_can_be_is_a_folder_of_this_host(text):
     target = parse(text)
-    assert target == of_folder(text)
+    assert target == make_local(text)
     assert (target.path, target.name, target.host, target.share) == (text, text, "", "")
 
 
@@ -193,7 +193,7 @@ def test_what_is_no_regular_file_here_is_refused(kind: str, tmp_path: Path) -> N
 
 def test_a_mounted_folder_as_target_wants_the_share_itself() -> None:
     with pytest.raises(Refused, match="//host/share"):
-        parse_file("a", of_folder("/mnt/media"))
+        parse_file("a", make_local("/mnt/media"))
 
 
 def test_a_device_is_a_block_device(tmp_path: Path) -> None:

@@ -89,6 +89,6 @@ NIGHTS = [100 - 2 * night for night in range(12)]
 )
 def test_a_rate_that_falls_from_report_to_report_is_told_as_one_change(rates, lost):
     decline = drift(trend(*rates).points)
-    assert (decline and decline.lost) == (lost and pytest.approx(lost, abs=0.03))
+    assert (decline and decline.loss) == (lost and pytest.approx(lost, abs=0.03))
     if lost == 0.22:
         assert decline is not None and decline.words == "22% less since 2026-11-01"

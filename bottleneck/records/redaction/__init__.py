@@ -103,7 +103,7 @@ Place = tuple[str, ...]
 """Keys from the document's top to a text, without indices in lists."""
 
 
-def redacted(document: dict[str, Any]) -> dict[str, Any]:
+def redacted_document(document: dict[str, Any]) -> dict[str, Any]:
     """Returns a report's document with stable tokens for names; it loads like the original."""
     return Redaction().document(document)
 

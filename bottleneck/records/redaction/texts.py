@@ -142,7 +142,7 @@ class Names:
         if name and not is_token(name):
             self._tokens.setdefault((_family(role), name.casefold()), token)
 
-    def spaced(self) -> list[str]:
+    def spaced_names(self) -> list[str]:
         """Returns the names of more than one word, the longest first."""
         names = {
             name
@@ -161,7 +161,7 @@ class Texts:
     def redacted(self, text: str) -> str:
         """Returns the text with tokens for names."""
         cut = text[:LONGEST]
-        spaced = [re.escape(name) for name in self.names.spaced()]
+        spaced = [re.escape(name) for name in self.names.spaced_names()]
         if spaced:
             pattern = rf"(?<![\w-])({'|'.join(spaced)})(/{_END}*|(?![\w-]))"
             cut = re.sub(pattern, self._replace_known, cut, flags=re.IGNORECASE)
@@ -176,9 +176,9 @@ class Texts:
         return f"{token}{below}{rest}"
 
     def _part(self, text: str) -> str:
-        return _PATTERNS.sub(self._replaced, text)
+        return _PATTERNS.sub(self._replaced_match, text)
 
-    def _replaced(self, match: re.Match[str]) -> str:
+    def _replaced_match(self, match: re.Match[str]) -> str:
         kind, text = match.lastgroup or "word", match[0]
         body = text.rstrip(".:")
         return self._token_of(kind, body) + text[len(body) :]
