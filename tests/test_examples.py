@@ -1,4 +1,4 @@
-"""The examples of figures that a person has: each verdict is what its author found."""
+"""Examples of figures that a person supplies: each verdict is what its author found."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def test_the_output_is_the_one_that_was_looked_at(name):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_no_verdict_on_told_figures_is_sure(name):
+def test_no_verdict_on_supplied_figures_is_sure(name):
     assert all(each.verdict.confidence <= 0.8 for each in diagnose(report_of(name)).copies)
 
 
-def test_the_template_is_one_and_the_readme_names_the_examples():
+def test_the_template_is_an_example_and_the_readme_names_them_all():
     report = supplied_report.report_of(observations.loads(TEMPLATE.encode()))
     assert {step.stage for step, _ in report.entries} == {"tcp", "disk", "smb-copy"}
     text = (EXAMPLES / "README.md").read_text(encoding="utf-8")

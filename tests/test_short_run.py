@@ -205,7 +205,7 @@ def _place(path: Path) -> str:
 
 
 @pytest.fixture(autouse=True)
-def forgotten():
+def clear_caches():
     """Syntax trees of all tests would make each later fork of this process dearer."""
     yield
     read.cache_clear()

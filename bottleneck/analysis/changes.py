@@ -314,7 +314,11 @@ def _steps_by_key(report: Report) -> dict[tuple[str, ...], MeasuredStep]:
     for index, (step, _) in enumerate(report.entries):
         result = steps.found_at(report, index)
         memory = step.setting.get("end") == "memory"
-        if result is not None and result.intact and (step.stage not in FILE_COPY_STAGES or memory):
+        if (
+            result is not None
+            and result.is_intact
+            and (step.stage not in FILE_COPY_STAGES or memory)
+        ):
             by_key.setdefault(stage_key(result), result)
     return by_key
 

@@ -113,7 +113,7 @@ def _healthy(report: Report, headline: CopyDiagnosis, copies: Sequence[CopyDiagn
 def _altered_steps(report: Report) -> Iterator[str]:
     for index, (step, _) in enumerate(report.entries):
         result = steps.found_at(report, index)
-        if result is not None and not result.intact:
+        if result is not None and not result.is_intact:
             what = result.setting.copy or result.setting.verb
             yield f"{step.stage} {what}".rstrip()
 

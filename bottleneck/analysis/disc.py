@@ -47,7 +47,7 @@ class Zone:
 
     @property
     def doubt(self) -> float:
-        """Error of its rate, as a share of it."""
+        """Error of the curve's rate, as a share of the rate."""
         spread = self.high_bytes_per_second - self.low_bytes_per_second
         ratio = spread / 2 / self.bytes_per_second if spread > 0 else USUAL_DOUBT_RATIO
         return max(LEAST_DOUBT_RATIO, ratio)
@@ -93,8 +93,8 @@ class Curve:
         return self.outer_bytes_per_second / self.inner_bytes_per_second
 
     @property
-    def flat(self) -> bool:
-        """Whether it is constant within the noise: an SSD, a virtual disk, a RAID behind a bus."""
+    def is_flat(self) -> bool:
+        """Whether the rate is constant within the noise: of an SSD, a virtual disk, a RAID."""
         return self.share + (0.0 if self.partial else 2 * self.doubt) > FLAT_RATIO
 
     @property
@@ -104,8 +104,8 @@ class Curve:
 
     @property
     def falls(self) -> bool:
-        """Whether it falls from the first address to the last, like a spinning disc's."""
-        return not self.flat and self.slope < 0
+        """Whether the rate falls from the first address to the last, like a spinning disc's."""
+        return not self.is_flat and self.slope < 0
 
 
 def fit_curve(zones: Sequence[Zone]) -> Curve | None:

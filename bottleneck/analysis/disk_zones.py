@@ -58,7 +58,7 @@ class Place:
         return (jumps - near) * seek_seconds + passing
 
     def spans_on(self, device: str) -> tuple[Span, ...]:
-        """Returns its spans as ratios of a device: its own, or the whole disk; else empty."""
+        """Returns a file's spans as ratios of a device: its own, or the whole disk; else empty."""
         if not device or device == self.device:
             return self.spans if device else ()
         part, disk = self.details, self.details.whole
@@ -112,7 +112,7 @@ class Zones:
         if line is None or self.reach_ratio >= WIDE_RATIO:
             return line
         line = replace(line, partial=True)
-        tells = line.flat or line.share + 2 * line.doubt < 1
+        tells = line.is_flat or line.share + 2 * line.doubt < 1
         return line if tells and line.doubt <= MOST_DOUBT_RATIO else None
 
     def rate_at(self, zone: Zone) -> float | None:
@@ -132,7 +132,7 @@ class Zones:
         return 1 / total if total > 0 else None
 
     def healthy_rate_of(self, spans: tuple[Span, ...]) -> float | None:
-        """Returns that rate by the curve alone, as if no zone were weak; None: no curve."""
+        """Returns the file's rate by the curve alone, as if no zone were weak; None: no curve."""
         if self.curve is None:
             return None
         total = sum(

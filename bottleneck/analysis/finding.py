@@ -86,7 +86,7 @@ class Ceiling(Words):
 
     @property
     def tool(self) -> bool:
-        """Whether it is this tool's own limit, measured apart from the copy and its path."""
+        """Whether this is the tool's own limit, measured apart from the copy and its path."""
         return self.component == "instrument" and self.standing == "measured"
 
 

@@ -58,7 +58,7 @@ class Bound:
 
 def cards(host: HostFacts | None) -> tuple[InterfaceFacts, ...]:
     """Returns a host's real cards towards the peer; empty: none, or not known."""
-    if host is None or host.interface is None or not real(host):
+    if host is None or host.interface is None or not is_real(host):
         return ()
     return tuple(each for each in tree(host.interface) if not each.lower and _is_card(each))
 
@@ -92,7 +92,7 @@ def physical_rate(report: Report) -> Bound | None:
     bounds = [
         _bound_of(host.interface, side, mtu, 0)
         for side, host in zip(SIDES, (report.client, report.server), strict=True)
-        if host is not None and host.interface is not None and real(host)
+        if host is not None and host.interface is not None and is_real(host)
     ]
     return _lowest(bounds)
 
@@ -196,7 +196,7 @@ def tree(link: InterfaceFacts) -> Iterator[InterfaceFacts]:
         yield from tree(each)
 
 
-def real(host: HostFacts) -> bool:
+def is_real(host: HostFacts) -> bool:
     """Whether the figures of this host's cards are those of hardware."""
     return host.virtual is None or set(host.virtual.split(" on ")) <= CONTAINERS
 

@@ -265,7 +265,7 @@ def _claims(evidence: Evidence, best: MeasuredStep, match: LinkMatch | None) -> 
     hop = link_text(match.bits_per_second)
     if len(claiming) == 2:
         rates = " and ".join(dict.fromkeys(link_text(each or 0) for each in claiming.values()))
-        ways = "both ways" if _same_back(evidence, match) else "in this direction"
+        ways = "both ways" if _is_same_back(evidence, match) else "in this direction"
         yield (
             f"TCP moved {rate_text(best.rate.median)} {ways}, although each interface offered "
             f"{rates}. A cable, a switch port or a device on the path runs at {hop}."
@@ -279,7 +279,7 @@ def _claims(evidence: Evidence, best: MeasuredStep, match: LinkMatch | None) -> 
             )
 
 
-def _same_back(evidence: Evidence, match: LinkMatch) -> bool:
+def _is_same_back(evidence: Evidence, match: LinkMatch) -> bool:
     back = hardware_limits.believed_steps(evidence.report, evidence.receiver)
     rate = max((each.rate.median for each in back), default=0.0)
     back_match = model.looks_like(rate, match.mtu_bytes)

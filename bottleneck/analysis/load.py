@@ -54,14 +54,14 @@ class Load:
 
     @property
     def is_throttled(self) -> bool:
-        """Whether its quota stopped it most of the time, as counted or deduced."""
+        """Whether a quota stopped the copy most of the time, as counted or deduced."""
         if self.throttled_ratio is not None:
             return self.throttled_ratio > THROTTLED_RATIO
         return self.is_starved
 
     @property
     def is_starved(self) -> bool:
-        """Whether it waited for a core although cores were idle and not used by others."""
+        """Whether the copy waited for a core although cores were idle and not used by others."""
         return (
             self.throttled_ratio is None
             and self.waiting_ratio is not None
@@ -83,7 +83,7 @@ class Load:
         return self.is_throttled or self.is_crowded
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """Whether all cores are full, mostly with the copy, or it had to wait for them."""
         if self.all_cores_ratio < SATURATED_RATIO:
             return False
@@ -95,10 +95,10 @@ class Load:
     @property
     def may_limit(self) -> bool:
         """Whether this host's CPU, and no other component, may have set the rate."""
-        return self.is_throttled or self.one_core_ratio > SATURATED_RATIO or self.full
+        return self.is_throttled or self.one_core_ratio > SATURATED_RATIO or self.is_full
 
     @property
-    def held_up(self) -> bool:
+    def is_held_up(self) -> bool:
         """Whether full cores, whoever filled them, may have kept it waiting."""
         waited = self.waiting_ratio is not None and self.waiting_ratio > HELD_UP_RATIO
         return self.all_cores_ratio >= FULL_RATIO and waited

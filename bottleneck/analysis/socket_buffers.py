@@ -29,7 +29,7 @@ class Kind:
     sysctl: str
 
     def size(self, sockets: Sockets) -> float | None:
-        """Returns its size on a connection, bytes; None: not known."""
+        """Returns the buffer's size on a connection, bytes; None: not known."""
         return sockets.send_buffer_bytes if self is SEND else sockets.receive_buffer_bytes
 
 

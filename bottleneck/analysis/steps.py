@@ -52,7 +52,7 @@ class MeasuredStep:
         return lenient.record(Setting, self.plan.setting)
 
     @property
-    def intact(self) -> bool:
+    def is_intact(self) -> bool:
         """Whether nothing shows that the bytes were altered, which would void their rate."""
         return self.details.hash_ok is not False
 
@@ -120,22 +120,22 @@ class Copy:
 
     @property
     def is_of_file(self) -> bool:
-        """Whether its source is the user's file, and not one of this run."""
+        """Whether the source is the user's file, and not one of this run."""
         return self.name.startswith(OF_FILE)
 
     @property
     def is_native(self) -> bool:
-        """Whether the operating system made it."""
+        """Whether the operating system made the copy."""
         return self.dialect == NATIVE
 
     @property
     def is_running(self) -> bool:
-        """Whether it was not made for this report, but watched while it ran."""
+        """Whether the copy was not made for this report, but watched while it ran."""
         return self.engine == RUNNING
 
     @property
     def on_one_host(self) -> bool:
-        """Whether it was watched between two folders of one host."""
+        """Whether the copy was watched between two folders of one host."""
         return self.is_running and self.step is not None and self.step.setting.over == "disk"
 
     def is_by_this_tool(self, side: str) -> bool:
@@ -193,7 +193,7 @@ def found_at(report: Report, index: int) -> MeasuredStep | None:
 
 
 def _measured_steps(report: Report) -> tuple[MeasuredStep | None, ...]:
-    """Returns each of its steps, cached: a report does not change, and every rule needs them."""
+    """Returns a report's steps, cached: a report does not change, and every rule needs them."""
     cache: dict[str, Any] = vars(report)
     if "_measured_steps" not in cache:
         cache["_measured_steps"] = tuple(
@@ -215,7 +215,7 @@ def _measured_step(index: int, step: Step, outcome: Outcome) -> MeasuredStep | N
 def _intact(report: Report, index: int | None) -> MeasuredStep | None:
     """Returns a step for comparison; None as well if its bytes were altered."""
     step = None if index is None else _measured_steps(report)[index]
-    return step if step is not None and step.intact else None
+    return step if step is not None and step.is_intact else None
 
 
 def far_off(step: MeasuredStep) -> tuple[float, ...]:
@@ -224,12 +224,12 @@ def far_off(step: MeasuredStep) -> tuple[float, ...]:
     return tuple(rate for rate in runs if not step.rate.low <= rate <= step.rate.high)
 
 
-def alike_sources(first: MeasuredStep, second: MeasuredStep) -> bool:
+def has_alike_sources(first: MeasuredStep, second: MeasuredStep) -> bool:
     """Whether both copies' sources have the same proof of their place in or out of the cache."""
     return first.details.cache.proven == second.details.cache.proven
 
 
-def from_ram(step: MeasuredStep) -> bool:
+def may_be_from_ram(step: MeasuredStep) -> bool:
     """Whether a cached copy's source may have come from RAM: nothing shows the contrary."""
     cache = step.details.cache
     cached = cache.cached_ratio_before
@@ -282,7 +282,7 @@ def made_copies(report: Report) -> dict[tuple[str, str, str, float], MeasuredSte
 def _twin(report: Report, folders: Mapping[Key, int], key: Key) -> MeasuredStep | None:
     name = key[0].replace(".uncached", ".cached")
     step = None if name == key[0] else _intact(report, folders.get((name, *key[1:])))
-    return step if step is not None and from_ram(step) else None
+    return step if step is not None and may_be_from_ram(step) else None
 
 
 def _own_copy_beside(report: Report, folders: Mapping[Key, int], key: Key) -> MeasuredStep | None:

@@ -87,7 +87,9 @@ def transfers_from(report: Report, sender: str) -> Iterator[Transfer]:
 
 def through_disk(report: Report, copy: Copy, side: str) -> float:
     """Returns the highest rate of a copy through a side's disk, bytes per second; 0: none."""
-    same = (e.step for e in transfers_from(report, copy.sender) if _same_disk(copy, e.step, side))
+    same = (
+        e.step for e in transfers_from(report, copy.sender) if _uses_same_disk(copy, e.step, side)
+    )
     return max((each.rate.median for each in same), default=0.0)
 
 
@@ -96,7 +98,7 @@ def is_like_copy(copy: Copy, transfer: Transfer) -> bool:
     step, other = transfer.step, copy.step
     taxed = step.plan.stage == "smb-tax"
     secured = not taxed or (other is not None and steps.security(step) == steps.security(other))
-    return secured and _same_ends(copy, step) and step.setting.dialect == copy.dialect
+    return secured and _has_same_ends(copy, step) and step.setting.dialect == copy.dialect
 
 
 def has_no_larger_window(copy: Copy, transfer: Transfer) -> bool:
@@ -109,13 +111,13 @@ def _window(details: Details | Cell) -> float:
     return (details.request_bytes or 0.0) * (details.depth or 0.0)
 
 
-def _same_ends(copy: Copy, step: MeasuredStep) -> bool:
+def _has_same_ends(copy: Copy, step: MeasuredStep) -> bool:
     engine = step.setting.engine or steps.OWN
     same = (step.plan.initiator, engine) == (copy.initiator, copy.engine)
     return same and step.plan.stage != "tcp"
 
 
-def _same_disk(copy: Copy, step: MeasuredStep, side: str) -> bool:
+def _uses_same_disk(copy: Copy, step: MeasuredStep, side: str) -> bool:
     """Whether a step used a side's disk like a copy: read past the cache, or flushed there."""
     name, details = step.setting.copy, step.details
     if step.plan.stage != "smb-copy" or step.setting.end != "folder":

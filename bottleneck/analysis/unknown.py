@@ -67,7 +67,7 @@ def missing_verdict(status: str) -> Verdict:
 
 def altered_verdict(copy: Copy, step: MeasuredStep) -> Verdict | None:
     """Returns the verdict of a copy whose bytes were altered; None: they were not."""
-    if step.intact:
+    if step.is_intact:
         return None
     return _inconclusive(
         f"{ALTERED}. {runs(copy, step.rate.median)}, but this rate means nothing. Find the cause "

@@ -130,7 +130,7 @@ class Culprit:
 
     @property
     def is_likely(self) -> bool:
-        """Whether it, or one of its alternatives, is worth reporting."""
+        """Whether this culprit, or one of its alternatives, is worth reporting."""
         return bool(self.slow) and (bool(self.alternatives) or self.confidence >= 1 - NAMED)
 
 

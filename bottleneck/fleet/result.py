@@ -99,16 +99,16 @@ def judge_pairs(
     fleet: None: its hosts are those of the pairs. usual_bytes_per_second: rate of a healthy pair.
     A pair whose rates are all invalid (infinite, not a number, negative) is missing.
     """
-    lost = {each.pair: "no valid rate" for seen in by_copy.values() for each in seen}
+    lost = {each.pair: "no valid rate" for runs in by_copy.values() for each in runs}
     by_copy = {
-        copy: [each for each in seen if 0 <= each.bytes_per_second <= MOST_RATE]
-        for copy, seen in by_copy.items()
+        copy: [each for each in runs if 0 <= each.bytes_per_second <= MOST_RATE]
+        for copy, runs in by_copy.items()
     }
-    rated = {each.pair for seen in by_copy.values() for each in seen if not each.at_most}
+    rated = {each.pair for runs in by_copy.values() for each in runs if not each.at_most}
     by_copy = {
-        copy: usable_rates(seen, rated, usual_bytes_per_second) for copy, seen in by_copy.items()
+        copy: usable_rates(runs, rated, usual_bytes_per_second) for copy, runs in by_copy.items()
     }
-    valid = {each.pair for seen in by_copy.values() for each in seen}
+    valid = {each.pair for runs in by_copy.values() for each in runs}
     lost |= missing or {}
     missing = {pair: why for pair, why in lost.items() if pair not in valid}
     whole_fleet = fleet or Fleet((), ())
@@ -129,11 +129,11 @@ def judge_pairs(
         )
     )
     rates = {
-        copy: {pair: each.bytes_per_second for pair, each in middle_runs(seen).items()}
-        for copy, seen in by_copy.items()
+        copy: {pair: each.bytes_per_second for pair, each in middle_runs(runs).items()}
+        for copy, runs in by_copy.items()
     }
     common = [each for one in findings[:1] if not one.slow for each in _common(by_copy[one.copy])]
-    at_most = frozenset(each.pair for seen in by_copy.values() for each in seen if each.at_most)
+    at_most = frozenset(each.pair for runs in by_copy.values() for each in runs if each.at_most)
     return Result(
         whole_fleet, tuple(findings), rates, missing, tuple(skipped), tuple(common), at_most
     )

@@ -88,16 +88,16 @@ class MetricChange:
         return self.current is not None and noise.differ(self.baseline, self.current)
 
     @property
-    def single(self) -> bool:
+    def is_single(self) -> bool:
         """Whether one of both was measured only once."""
         return min(self.baseline.runs, self.current.runs if self.current else 0) < 2
 
     def least_lost(self, tolerance: float) -> float:
         """Returns the least loss that alarms, a ratio."""
-        ratio = noise.SINGLE_RATIO if self.single else noise.REPEATED_RATIO
+        ratio = noise.SINGLE_RATIO if self.is_single else noise.REPEATED_RATIO
         return max(tolerance, 1 - 1 / ratio)
 
-    def slower(self, tolerance: float) -> bool:
+    def is_slower(self, tolerance: float) -> bool:
         """Whether the loss exceeds the noise and the tolerance."""
         return self.differs and self.loss > tolerance
 
@@ -156,7 +156,7 @@ def judged_by(
     if not comparisons:
         reason = "the baseline has no earlier copy and no test to compare with"
         yield Ruling("as in the baseline", "baseline", "unknown", reason)
-    slower = [each for each in comparisons if each.slower(tolerance)]
+    slower = [each for each in comparisons if each.is_slower(tolerance)]
     for each in comparisons:
         threshold = each.least_lost(tolerance)
         yield Ruling(
@@ -281,7 +281,7 @@ def passes(copy: str, stage: str) -> bool:
 def _state(each: MetricChange, tolerance: float) -> State:
     if each.current is None or each.reason:
         return "unknown"
-    if not each.slower(tolerance):
+    if not each.is_slower(tolerance):
         return "ok"
     return "critical" if each.loss > CRITICAL_RATIO else "warning"
 
@@ -293,7 +293,7 @@ def _message(each: MetricChange, slower: list[MetricChange], tolerance: float) -
     now = f"{rate_text(each.current.median)}, {was} in the baseline"
     if each.reason:
         return f"{now}, but {each.reason}"
-    if each.slower(tolerance):
+    if each.is_slower(tolerance):
         # The reason comes first, because a status line is cut at its end.
         why, (less, rates) = _why(each, slower), _loss_texts(each)
         return f"{less}: {why}; {rates}" if why else f"{less} ({rates})"
@@ -301,7 +301,7 @@ def _message(each: MetricChange, slower: list[MetricChange], tolerance: float) -
         return f"{now}: significantly faster; record a new baseline"
     if each.loss > max(tolerance, SUSPECT_RATIO):
         threshold = percent_text(each.least_lost(tolerance))
-        once = " for a single run" if each.single else ""
+        once = " for a single run" if each.is_single else ""
         change = f"{percent_text(each.loss)} less, not significant{once}"
         return f"{now}: {change} (alarm at {threshold} less without overlap of the runs)"
     return now

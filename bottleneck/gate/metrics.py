@@ -147,7 +147,7 @@ def _stages(report: Report) -> Iterator[Reading]:
                 why = f"failed: {error}"
             case _:
                 why = f"{step.stage} moved no data"
-        if measured is not None and measured.intact:
+        if measured is not None and measured.is_intact:
             rate, why = measured.rate, ""
         value = None if rate is None else rate.median
         yield Reading(name, "bytes_per_second", value, why, rate, step=measured)

@@ -21,7 +21,7 @@ def safe(text: object, longest: int = LONGEST) -> str:
     pieces: list[str] = []
     length = 0
     for character in str(text)[: longest + 1]:
-        piece = _escape(character) if _unsafe(character) else character
+        piece = _escape(character) if _is_unsafe(character) else character
         pieces.append(piece)
         length += len(piece)
     if length <= longest:
@@ -29,7 +29,7 @@ def safe(text: object, longest: int = LONGEST) -> str:
     return "".join(pieces)[: longest - 3] + "..."
 
 
-def _unsafe(character: str) -> bool:
+def _is_unsafe(character: str) -> bool:
     if " " <= character <= "~":
         return False
     return (

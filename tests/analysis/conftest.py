@@ -91,8 +91,8 @@ def host(side: str, **changes: Any) -> HostFacts:
     )
 
 
-def measured(rates: tuple[float, ...], load: Usage, peer: Usage | None, details: Any) -> Measured:
-    """Runs of the planted rates, in bytes per second."""
+def runs_of(rates: tuple[float, ...], load: Usage, peer: Usage | None, details: Any) -> Measured:
+    """Returns runs of the planted rates, in bytes per second."""
     runs = tuple(
         tuple(Sample(RUN_SECONDS * n / 4, int(rate * RUN_SECONDS * n / 4)) for n in range(5))
         for rate in rates
@@ -135,15 +135,15 @@ class World:
             usages[other] = None
         load = usages[initiator]
         assert load is not None
-        return self.put(stage, initiator, setting, measured(rates, load, usages[other], details))
+        return self.put(stage, initiator, setting, runs_of(rates, load, usages[other], details))
 
     def put(self, stage: str, initiator: str, setting: dict[str, Any], outcome: Outcome) -> int:
-        """A step with an outcome of one's own; returns its index."""
+        """Adds a step with a given outcome; returns its index."""
         self.entries.append((Step(stage, setting, initiator), outcome))
         return len(self.entries) - 1
 
     def loopback(self, side: str, rate: float, **loads: dict[str, Any]) -> int:
-        """A host to itself; it fills a core, as the real one does."""
+        """Adds TCP within one host, which fills a core as the real one does."""
         full = {"core_busy_ratios": (1.0, 0.9), "busiest_process_ratio": 0.99}
         load = {side: {**full, **loads.get(side, {})}}
         setting = {"verb": "push", "streams": 1, "buffer_bytes": 262144, "seconds": 0.8}
@@ -352,7 +352,7 @@ class World:
         return self.diagnosed(copy).verdict.key
 
     def ceilings(self, copy: int | str = 0) -> list[Named]:
-        """All that is known around a copy, lowest first."""
+        """Keys of a copy's ceilings, lowest first."""
         return [each.key for each in self.diagnosed(copy).ceilings]
 
     def report(self, **changes: Any) -> Report:
@@ -430,11 +430,8 @@ def empty_world() -> Callable[..., World]:
 
 
 @pytest.fixture
-def pulled(empty_world: Callable[..., World]) -> Callable[..., World]:
-    """A world with one pull: `pulled(70, disk=41, server=...)`.
-
-    Its link and its disk are far from 70 MB/s unless they are told; None: nobody measured it.
-    """
+def pull_of(empty_world: Callable[..., World]) -> Callable[..., World]:
+    """Makes a world with one pull: `pull_of(70, disk=41, server=...)`; None: not measured."""
 
     def make_world(
         rate: Any, *, link: Any = 117.6, disk: Any = 500, agent: bool = True, **copy: Any
@@ -466,11 +463,10 @@ def world() -> World:
 
 
 @pytest.fixture
-def between(empty_world: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes two hosts with disks of a rate, and a path of another between them.
+def two_hosts(empty_world: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes two hosts whose disks have one rate, and the path between them another.
 
-    one, several: what one stream of TCP carries, and what four do; limits: of their connections.
-    """
+    one, several: rate of one stream of TCP, and of four; limits: of their connections."""
 
     def make(
         one: Any = 117.6, several: Any = None, disk: Any = 400, limits: Any = None, **extra: Any
@@ -489,31 +485,29 @@ def between(empty_world: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @pytest.fixture
-def supply() -> Callable[[str], Report]:
+def load_toml() -> Callable[[str], Report]:
     head = f'schema = "{SCHEMA}"\ntitle = "A ticket"\ndate = "2026-11-20"\n'
     return lambda text: report_of(loads((head + text).encode()))
 
 
-def level(ceiling: Ceiling) -> str:
+def ceiling_text(ceiling: Ceiling) -> str:
     rate = rate_text(ceiling.bytes_per_second)
     steps = " ".join(map(str, ceiling.steps))
     return f"{ceiling.words} {rate} {ceiling.standing} [{steps}]"
 
 
-def rung(limit: Rung) -> str:
-    """Returns what limits next, and the low, middle and high rate that are expected by then."""
+def rung_text(limit: Rung) -> str:
+    """Returns the next limit, and the low, median and high rate that are expected by then."""
     band, rate = limit.predicted_bytes_per_second, rate_text(limit.ceiling_bytes_per_second)
     rates = (band.low, band.median, band.high) if band else ()
     return f"{limit.words} {rate} ({', '.join(map(rate_text, rates))})"
 
 
 @pytest.fixture
-def says(golden: Callable[[str], None]) -> Callable[..., None]:
-    """Takes a world, what has to be named of its copies in turn, and more of its target; keeps all
-    that is said of them.
-    """
+def expect(golden: Callable[[str], None]) -> Callable[..., None]:
+    """Asserts the copies' verdicts in turn, and compares all sentences with the golden file."""
 
-    def noted(world: Any, *expected: str, **target: Any) -> None:
+    def assert_named(world: Any, *expected: str, **target: Any) -> None:
         report = world if isinstance(world, Report) else world.report()
         report.target.update(target)
         copies = diagnose(report).copies
@@ -521,12 +515,12 @@ def says(golden: Callable[[str], None]) -> Callable[..., None]:
             verdict = each.verdict
             golden(f"{verdict.words} {verdict.confidence} {verdict.detail}".rstrip())
             golden(f"  {each.verdict.sentence}")
-            golden(f"  {'; '.join(map(level, each.ceilings))}")
+            golden(f"  {'; '.join(map(ceiling_text, each.ceilings))}")
             if each.ladder[1:]:
-                golden(f"  then {'; '.join(map(rung, each.ladder[1:]))}")
+                golden(f"  then {'; '.join(map(rung_text, each.ladder[1:]))}")
             for line in (*each.evidence, *each.advice):
                 if "% likely: " not in line:  # these figures have their own test
                     golden(f"  - {line}")
         assert tuple(each.verdict.words for each in copies[: len(expected)]) == expected
 
-    return noted
+    return assert_named

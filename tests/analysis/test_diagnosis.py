@@ -34,8 +34,8 @@ def test_the_newest_dialect_leads_and_smb1_only_where_it_is_alone(world):
     assert "over SMB1" in smb1_only.summary
 
 
-def test_a_copy_that_several_may_limit_names_the_two_likeliest_and_what_tells_them_apart(between):
-    world = between(118, disk=89)
+def test_a_copy_that_several_may_limit_names_the_two_likeliest_and_what_tells_them_apart(two_hosts):
+    world = two_hosts(118, disk=89)
     world.copy("pull.cached", 44)
     diagnosis = world.diagnosed()
     assert diagnosis.verdict.words == "unknown/inconclusive"
@@ -49,8 +49,8 @@ def test_a_copy_that_several_may_limit_names_the_two_likeliest_and_what_tells_th
     )
 
 
-def test_copies_that_got_no_time_are_no_sign_of_health(between):
-    world = between(118, disk=89)
+def test_copies_that_got_no_time_are_no_sign_of_health(two_hosts):
+    world = two_hosts(118, disk=89)
     world.copy("push.cached", 44)
     world.skip("pull.cached", "out of time (use a larger --budget)")
     world.skip("pull.uncached", "no agent")

@@ -34,7 +34,7 @@ def test_a_planted_disc_is_found(outer, inner, count):
     assert curve.inner_bytes_per_second == pytest.approx(inner * MB, rel=1e-3)
     assert curve.rate_at(0.5) == pytest.approx(rate(0.5, outer, inner) * MB, rel=1e-3)
     assert curve.falls
-    assert not curve.flat
+    assert not curve.is_flat
     assert curve.weak == ()
 
 
@@ -57,13 +57,13 @@ def test_a_weak_zone_is_found_and_bends_nothing(weak, noise):
 @pytest.mark.parametrize("seed", range(20))
 def test_what_is_the_same_everywhere_is_flat_however_noisy(seed):
     curve = fit_curve(planted(500, 500, noise=0.05, seed=seed))
-    assert curve.flat
+    assert curve.is_flat
     assert not curve.falls
 
 
 def test_a_weak_zone_of_a_flat_device_is_weak():
     curve = fit_curve(planted(500, 500, noise=0.02, weak={3: 0.5}))
-    assert curve.flat
+    assert curve.is_flat
     assert curve.weak == (3,)
 
 
@@ -78,7 +78,7 @@ def test_a_span_takes_the_time_of_its_bytes():
 def test_a_rate_that_rises_is_no_spinning_disc():
     curve = fit_curve(planted(92, 180))
     assert not curve.falls
-    assert not curve.flat
+    assert not curve.is_flat
     assert curve.ratio < 1
 
 
@@ -112,7 +112,7 @@ def test_no_numbers_break_it(seed):
         assert curve.rate_at(0.5) > 0
         assert curve.rate_over(0.0, 1.0) > 0
         assert curve.ratio > 0
-        assert curve.flat in (True, False)
+        assert curve.is_flat in (True, False)
 
 
 def test_zones_that_agree_at_one_place_alone_are_no_curve():

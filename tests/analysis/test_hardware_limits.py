@@ -147,49 +147,49 @@ TRANSFERS = {
 
 
 @pytest.mark.parametrize(("cap", "rates", "copied"), TRANSFERS.values(), ids=TRANSFERS)
-def test_a_tcp_rate_beyond_the_link_is_said_and_no_ceiling(empty_world, cap, rates, copied, says):
+def test_a_tcp_rate_beyond_the_link_is_said_and_no_ceiling(empty_world, cap, rates, copied, expect):
     world = empty_world()
     for rate in rates:
         tcp(world, "pull", rate)
     world.copy("pull.cached", copied)
-    says(world, cap)
+    expect(world, cap)
 
 
-def test_a_copy_beyond_the_link_is_said(empty_world, says):
+def test_a_copy_beyond_the_link_is_said(empty_world, expect):
     world = empty_world()
     gigabit = world.client, world.server
     world.copy("pull.cached", 240)
     world.client, world.server = gigabit
-    says(world, NOBODY)
+    expect(world, NOBODY)
 
 
-def test_others_traffic_never_lifts_the_link_beyond_what_it_can(empty_world, says):
+def test_others_traffic_never_lifts_the_link_beyond_what_it_can(empty_world, expect):
     world = empty_world()
     counted = {"interface_sent_bytes": int(4 * 150e6)}
     received = {"interface_received_bytes": int(4 * 150e6)}
     world.tcp("push", 90, client=counted, server=received)
     world.copy("push.cached", 80)
-    says(world)
+    expect(world)
     links = [c for c in world.diagnosed().ceilings if c.cause == "link-rate"]
     assert links[0].bytes_per_second <= bound(world)
 
 
-def test_rates_of_virtual_interfaces_are_believed(empty_world, says):
+def test_rates_of_virtual_interfaces_are_believed(empty_world, expect):
     world = empty_world()
     for side in ("client", "server"):
         world.change_interface(side, virtual=True, kind="veth", rate_bits_per_second=G1)
     tcp(world, "pull", 4000)
     world.copy("pull.cached", 2000)
-    says(world)
+    expect(world)
     assert "not believed" not in " ".join(world.diagnosed().evidence)
 
 
-def test_what_never_left_the_host_or_may_use_several_links_is_believed(empty_world, says):
+def test_what_never_left_the_host_or_may_use_several_links_is_believed(empty_world, expect):
     world = empty_world()
     world.loopback("client", 5000)
     world.disk("client", "read", 3000)
     world.native("pull.cached", 230)
-    says(world)
+    expect(world)
     assert "not believed" not in " ".join(world.diagnosed().evidence)
 
 

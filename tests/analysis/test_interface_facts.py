@@ -20,8 +20,8 @@ def slow(rate=11.8, back=11.79):
 
 
 @pytest.mark.parametrize("back", [11.79, 117], ids=["both ways", "one way"])
-def test_a_slow_hop_between_two_fast_ends_is_pointed_at(back, says):
-    says(slow(back=back), LINK)
+def test_a_slow_hop_between_two_fast_ends_is_pointed_at(back, expect):
+    expect(slow(back=back), LINK)
 
 
 ABLE = {"rate_bits_per_second": 10**8, "autonegotiated": True, "able_bits_per_second": G1}
@@ -43,10 +43,10 @@ SERVERS = {
 
 
 @pytest.mark.parametrize("facts", SERVERS.values(), ids=SERVERS)
-def test_what_the_servers_card_tells_is_told(facts, says):
+def test_what_the_servers_card_tells_is_told(facts, expect):
     world = slow()
     world.change_interface("server", **facts)
-    says(world, LINK)
+    expect(world, LINK)
 
 
 CLIENTS = {
@@ -60,19 +60,19 @@ CLIENTS = {
 
 
 @pytest.mark.parametrize("facts", CLIENTS.values(), ids=CLIENTS)
-def test_what_the_clients_interface_is_is_told(facts, says):
+def test_what_the_clients_interface_is_is_told(facts, expect):
     world = slow(23, 22)
     world.change_interface("client", **facts)
-    says(world, LINK)
+    expect(world, LINK)
 
 
 @pytest.mark.parametrize("mode", ["802.3ad", "balance-rr"])
-def test_a_bond_says_whether_one_connection_has_one_port(world, mode, says):
+def test_a_bond_says_whether_one_connection_has_one_port(world, mode, expect):
     world.copy("pull.cached", 114)
     plain = {"kind": "ethernet", "address": ""}
     ports = tuple(replace(world.server.interface, name=name, **plain) for name in ("a", "b"))
     world.change_interface("server", kind="bond", virtual=True, bond_mode=mode, lower=ports)
-    says(world, LINK)
+    expect(world, LINK)
 
 
 COUNTS = {
@@ -97,9 +97,9 @@ COUNTS = {
 
 
 @pytest.mark.parametrize("counts", COUNTS.values(), ids=COUNTS)
-def test_what_was_counted_during_the_copy_is_told(world, counts, says):
+def test_what_was_counted_during_the_copy_is_told(world, counts, expect):
     world.copy("pull.cached", 80, details={"interface_counts": counts})
-    says(world, "unknown/inconclusive")
+    expect(world, "unknown/inconclusive")
 
 
 def test_a_host_without_facts_has_no_interface(world):

@@ -65,8 +65,8 @@ def test_a_link_is_never_a_little_slower_than_its_fastest_copy(empty_world):
 
 
 @pytest.mark.parametrize(("in_matrix", "listed"), [(50, True), (110, False)])
-def test_a_clients_cpu_is_not_said_to_end_below_what_it_did(between, in_matrix, listed):
-    world = between(117.6)
+def test_a_clients_cpu_is_not_said_to_end_below_what_it_did(two_hosts, in_matrix, listed):
+    world = two_hosts(117.6)
     world.matrix("pull", {(MIB, 1): 30, (MIB, 8): in_matrix}, 0.001)
     half = {"core_busy_ratios": (0.6, 0.4), "busiest_process_ratio": 0.1}
     world.copy("pull.cached", 30, client=half)
@@ -75,8 +75,8 @@ def test_a_clients_cpu_is_not_said_to_end_below_what_it_did(between, in_matrix, 
     assert (("cpu", "client", "all-cores") in keys) is listed
 
 
-def test_a_disk_below_another_copy_to_it_is_none(between):
-    world = between(500)
+def test_a_disk_below_another_copy_to_it_is_none(two_hosts):
+    world = two_hosts(500)
     world.forget("disk", side="server", verb="write")
     world.disk("server", "write", 40)
     world.copy("push.cached", 90)
@@ -101,9 +101,9 @@ def test_others_that_come_and_go_are_not_refuted_by_another_moment(empty_world):
 # -- the SMB window -------------------------------------------------------------------------------
 
 
-def test_what_was_in_flight_behind_a_full_link_is_no_window(between):
+def test_what_was_in_flight_behind_a_full_link_is_no_window(two_hosts):
     """400 KiB were in flight because the link took no more: 32 MiB would have been allowed."""
-    world = between(11.7)
+    world = two_hosts(11.7)
     world.copy("push.cached", 11.5, details=window(400 << 10, 32))
     (copy,) = lawful(world)
     assert copy.verdict.words == "network/path/link-rate"
@@ -113,7 +113,7 @@ def test_what_was_in_flight_behind_a_full_link_is_no_window(between):
 
 
 @pytest.mark.parametrize(("stalls", "credits"), [(0, False), (190, True)])
-def test_the_send_buffer_is_innocent_where_the_credits_ran_out(between, sockets, stalls, credits):
+def test_the_send_buffer_is_innocent_where_the_credits_ran_out(two_hosts, sockets, stalls, credits):
     """8 credits over 10 ms: all of them on their way, and a buffer just as large."""
     connection = sockets(
         **{"min_rtt_seconds": 0.0101, "rtt_seconds_median": 0.0118, "unsent_bytes_median": 0},
@@ -122,7 +122,7 @@ def test_the_send_buffer_is_innocent_where_the_credits_ran_out(between, sockets,
     )
     few = window(512 << 10, 64, stalls, request_seconds_median=0.0127, sockets=connection)
     few |= {"rtt_seconds": 0.0105, "request_bytes": 65536}
-    world = between(119)
+    world = two_hosts(119)
     world.copy("push.cached", 38, details=few)
     (copy,) = lawful(world)
     words = "smb/server/round-trips" if credits else "tcp/client/send-buffer"
@@ -141,9 +141,9 @@ def test_a_round_trip_in_others_queue_tells_no_window(empty_world):
     assert copy.next is not None and copy.next.words == "network/path/link-rate"
 
 
-def test_nothing_comes_next_where_the_link_was_only_seen_throttled(between):
+def test_nothing_comes_next_where_the_link_was_only_seen_throttled(two_hosts):
     """Small windows: four connections carried 26 MB/s, and nobody knows what more there is."""
-    world = between(6.5, 26, limits={"by": "receive-window"})
+    world = two_hosts(6.5, 26, limits={"by": "receive-window"})
     for step, outcome in world.entries:
         if step.stage == "tcp":
             outcome.details["limits"]["by"] = "receive-window"
@@ -173,10 +173,10 @@ def test_cells_beyond_the_link_are_said_and_left_out(world):
 
 @pytest.mark.parametrize("others_seconds", [0.0, 1.0])
 def test_full_cores_are_a_limit_at_the_copys_own_rate_whatever_another_copy_reached(
-    between, others_seconds
+    two_hosts, others_seconds
 ):
     """91 % busy, or less of what others leave: what is missing to all of it is no room."""
-    world = between(900, 900)
+    world = two_hosts(900, 900)
     load = {"core_busy_ratios": (0.905,), "other_cpu_seconds": others_seconds}
     full = {**load, "copy_cpu_seconds": 2.4, "run_delay_seconds": 1.5}
     world.copy("push.uncached", 170, dialect="NT1", server=full)
@@ -185,17 +185,17 @@ def test_full_cores_are_a_limit_at_the_copys_own_rate_whatever_another_copy_reac
     assert copies[0].verdict.key == ("cpu", "server", "all-cores")
 
 
-def test_nor_is_a_full_core_of_several_refuted_by_another_copy(between):
-    world = between(900, 900)
+def test_nor_is_a_full_core_of_several_refuted_by_another_copy(two_hosts):
+    world = two_hosts(900, 900)
     load = {"core_busy_ratios": (0.905, 0.1), "busiest_process_ratio": 0.905}
     world.copy("push.uncached", 170, dialect="NT1", server=load)
     world.copy("push.cached", 230, dialect="NT1")
     assert lawful(world)[0].verdict.key == ("cpu", "server", "one-core")
 
 
-def test_full_cores_far_below_another_copy_are_those_of_another_moment(between):
+def test_full_cores_far_below_another_copy_are_those_of_another_moment(two_hosts):
     """Others took them: the same programs moved 2.5 times as much before."""
-    world = between(900, 900)
+    world = two_hosts(900, 900)
     load = {"core_busy_ratios": (0.99,), "copy_cpu_seconds": 3.9, "run_delay_seconds": 0.1}
     world.copy("pull.cached", 56, dialect="NT1")
     world.copy("pull.uncached", 22, dialect="NT1", client=load)

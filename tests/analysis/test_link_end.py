@@ -46,10 +46,10 @@ LINKS = {
 
 
 @pytest.mark.parametrize(("side", "text"), LINKS.values(), ids=LINKS)
-def test_an_end_is_named_where_the_figures_show_it(supply, side, text, says):
-    says(supply(text), f"network/{side}/link-rate")
+def test_an_end_is_named_where_the_figures_show_it(load_toml, side, text, expect):
+    expect(load_toml(text), f"network/{side}/link-rate")
 
 
-def test_links_of_measured_reports_stay_the_paths(world, says):
+def test_links_of_measured_reports_stay_the_paths(world, expect):
     world.copy("push.cached", 116)
-    says(world, "network/path/link-rate")
+    expect(world, "network/path/link-rate")

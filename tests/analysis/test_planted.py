@@ -17,41 +17,41 @@ def standings(world, component="network"):
 # -- disk --------------------------------------------------------------------------------------
 
 
-def test_a_disk_read_without_proof_is_never_named(pulled, says):
-    world = pulled(24)
+def test_a_disk_read_without_proof_is_never_named(pull_of, expect):
+    world = pull_of(24)
     world.disk("server", "read", 25, proven=False)
     world.copy("pull.uncached", 24)
-    says(world, NOBODY, NOBODY)
+    expect(world, NOBODY, NOBODY)
 
 
 # -- network -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def linked(world):
+def no_tcp(world):
     world.forget("tcp")
     return world
 
 
-def test_each_direction_has_its_own_link(linked, says):
-    linked.tcp("push", 117.7)
-    linked.tcp("pull", 11.77)
-    linked.copy("pull.cached", 11.5)
-    linked.copy("push.cached", 112)
-    says(linked, LINK, LINK)
+def test_each_direction_has_its_own_link(no_tcp, expect):
+    no_tcp.tcp("push", 117.7)
+    no_tcp.tcp("pull", 11.77)
+    no_tcp.copy("pull.cached", 11.5)
+    no_tcp.copy("push.cached", 112)
+    expect(no_tcp, LINK, LINK)
 
 
-def test_a_full_cpu_beside_cards_of_unknown_rate_leaves_the_link_unknown(linked):
+def test_a_full_cpu_beside_cards_of_unknown_rate_leaves_the_link_unknown(no_tcp):
     """A shaper or a card is a limit only where its rate is known."""
-    linked.tcp("pull", 60, client=FULL)
-    linked.copy("pull.cached", 50)
-    linked.client = replace(linked.client, interface=None)
-    linked.server = replace(linked.server, interface=None)
-    assert standings(linked) == ["at-least"]
+    no_tcp.tcp("pull", 60, client=FULL)
+    no_tcp.copy("pull.cached", 50)
+    no_tcp.client = replace(no_tcp.client, interface=None)
+    no_tcp.server = replace(no_tcp.server, interface=None)
+    assert standings(no_tcp) == ["at-least"]
 
 
-def test_tcp_near_the_tools_own_ceiling_is_a_lower_bound(pulled):
-    world = pulled(40, link=60)
+def test_tcp_near_the_tools_own_ceiling_is_a_lower_bound(pull_of):
+    world = pull_of(40, link=60)
     world.loopback("client", 80)
     assert standings(world) == ["at-least"]
 
@@ -114,8 +114,8 @@ OTHERS = {
 
 
 @pytest.mark.parametrize(("cap", "rate", "extra"), OTHERS.values(), ids=OTHERS)
-def test_other_traffic_is_named_where_the_link_is_full(pulled, cap, rate, extra, says):
-    says(pulled(rate, **extra), cap)
+def test_other_traffic_is_named_where_the_link_is_full(pull_of, cap, rate, extra, expect):
+    expect(pull_of(rate, **extra), cap)
 
 
 @pytest.mark.parametrize(
@@ -129,27 +129,27 @@ def test_other_traffic_is_named_where_the_link_is_full(pulled, cap, rate, extra,
     ids=["it does not wait", "room", "a disk", "on another card"],
 )
 def test_a_full_link_is_shared_by_who_waits_for_it(
-    pulled, sockets, rate, disk, total, by, cap, says
+    pull_of, sockets, rate, disk, total, by, cap, expect
 ):
     """Others' traffic that leaves no room, whatever the copy gets beside it."""
     connection = sockets(by=by, rtt_seconds_median=0.004, min_rtt_seconds=0.0002)
-    says(pulled(rate, disk=disk, details={"sockets": connection}, **carried(total)), cap)
+    expect(pull_of(rate, disk=disk, details={"sockets": connection}, **carried(total)), cap)
 
 
-def test_other_traffic_beside_tcp_by_itself_is_looked_for_at_the_interfaces(linked, says):
-    linked.tcp("pull", 6, client={"interface_received_bytes": traffic(11.7)})
-    linked.client = replace(linked.client, interface=replace(linked.client.interface, name="eth7"))
-    linked.copy("pull.cached", 6, **carried(11.7))
-    says(linked, CROWD)
+def test_other_traffic_beside_tcp_by_itself_is_looked_for_at_the_interfaces(no_tcp, expect):
+    no_tcp.tcp("pull", 6, client={"interface_received_bytes": traffic(11.7)})
+    no_tcp.client = replace(no_tcp.client, interface=replace(no_tcp.client.interface, name="eth7"))
+    no_tcp.copy("pull.cached", 6, **carried(11.7))
+    expect(no_tcp, CROWD)
 
 
 @pytest.mark.parametrize(("waited_seconds", "cap"), [(0.6, NOBODY), (0.1, "disk/client/write")])
-def test_a_disk_that_full_cores_kept_waiting_is_no_limit(pulled, waited_seconds, cap, says):
+def test_a_disk_that_full_cores_kept_waiting_is_no_limit(pull_of, waited_seconds, cap, expect):
     """In 4 seconds; what hardly waited was as fast as it can be, whoever else filled the cores."""
-    world = pulled(24, disk=None)
+    world = pull_of(24, disk=None)
     full = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 3.0, "copy_cpu_seconds": 0.4}
     world.disk("client", "write", 25, client={**full, "run_delay_seconds": waited_seconds})
-    says(world, cap)
+    expect(world, cap)
 
 
 # -- cpu ---------------------------------------------------------------------------------------
@@ -219,25 +219,25 @@ CPUS = {
 
 
 @pytest.mark.parametrize(("cap", "rate", "extra"), CPUS.values(), ids=CPUS)
-def test_a_cpu_that_is_full_is_named(pulled, cap, rate, extra, says):
-    says(pulled(rate, **extra), cap)
+def test_a_cpu_that_is_full_is_named(pull_of, cap, rate, extra, expect):
+    expect(pull_of(rate, **extra), cap)
 
 
-def test_other_processes_in_idle_time_hold_nothing(world, says):
+def test_other_processes_in_idle_time_hold_nothing(world, expect):
     others = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 3.5, "run_delay_seconds": 0.1}
     world.copy("pull.cached", 112, memory=116, server=others)
-    says(world, LINK)
+    expect(world, LINK)
 
 
 CROWDED_OUT = [{"run_delay_seconds": 2.1}, {"busiest_process_ratio": 0.02}]
 
 
 @pytest.mark.parametrize("extra", CROWDED_OUT, ids=["told0", "told1"])
-def test_a_loopback_that_others_crowded_out_is_not_the_tools_ceiling(pulled, extra, says):
-    world = pulled(113, disk=None)
+def test_a_loopback_that_others_crowded_out_is_not_the_tools_ceiling(pull_of, extra, expect):
+    world = pull_of(113, disk=None)
     crowded = {"core_busy_ratios": (1.0,), "other_cpu_seconds": 2.0, "run_delay_seconds": 0.0}
     world.loopback("client", 150, client={**crowded, **extra})
-    says(world, LINK)
+    expect(world, LINK)
 
 
 @pytest.mark.parametrize("waited_seconds", [0.0, 2.0])
@@ -254,10 +254,10 @@ def test_on_one_host_the_other_sides_work_is_no_strangers(empty_world, waited_se
     assert world.diagnosed().verdict.cause == "all-cores"
 
 
-def test_a_copy_without_any_ceiling_says_so(pulled, says):
+def test_a_copy_without_any_ceiling_says_so(pull_of, expect):
     idle = {"core_busy_ratios": (0.0, 0.0), "other_cpu_seconds": 0.0, "softirq_ratio": 0.0}
     idle["busiest_process_ratio"] = 0.0
-    says(pulled(30, link=None, disk=None, agent=False, client=idle), NOBODY)
+    expect(pull_of(30, link=None, disk=None, agent=False, client=idle), NOBODY)
 
 
 def test_strange_details_are_no_evidence_and_no_error(world):

@@ -38,11 +38,11 @@ def chain():
 # -- the ladder ----------------------------------------------------------------------------------
 
 
-def test_each_rung_is_the_next_ceiling_with_all_before_it_lifted(chain, says):
+def test_each_rung_is_the_next_ceiling_with_all_before_it_lifted(chain, expect):
     """It never slows the copy down, and ends at this tool itself."""
     chain.copy("pull.cached", (113, 114, 115), memory=116)
     chain.copy("pull.uncached", (23.5, 23.6, 23.8))
-    says(chain, LINK, READ)
+    expect(chain, LINK, READ)
     for copy in diagnose(chain.report()).copies:
         second = copy.ladder[1]
         assert copy.next.words == second.words
@@ -58,24 +58,26 @@ def test_each_rung_is_the_next_ceiling_with_all_before_it_lifted(chain, says):
 
 @pytest.mark.parametrize("load", [THROTTLED, NEIGHBOUR], ids=["quota", "neighbour"])
 @pytest.mark.parametrize("link", [1170, 117.6])
-def test_a_cpu_that_is_freed_gives_what_its_time_for_each_byte_allows(load, link, says):
+def test_a_cpu_that_is_freed_gives_what_its_time_for_each_byte_allows(load, link, expect):
     """A fifth of a core moved 60 MB/s; the rest of the path carries all of it, or its link less."""
     world = path(link, write=2000)
     world.copy("pull.cached", 60, server=load)
-    says(world, QUOTA if load is THROTTLED else CROWD)
+    expect(world, QUOTA if load is THROTTLED else CROWD)
 
 
-def test_a_full_link_beside_a_full_core_is_named_as_well(says):
+def test_a_full_link_beside_a_full_core_is_named_as_well(expect):
     """Beside the same neighbour TCP had a fifth of the core: a twentieth is not what is left."""
     world = path(write=500)
     world.tcp("pull", 11.77, server=NEIGHBOUR)
     world.copy("pull.cached", 11.5, server={**NEIGHBOUR, "copy_cpu_seconds": 0.2})
-    says(world, "cpu/server/contention")
+    expect(world, "cpu/server/contention")
     assert "Equally likely: the network" in world.diagnosed().verdict.sentence
 
 
 @pytest.mark.parametrize("own_seconds", [3.6, 0.8])
-def test_a_core_that_is_full_of_what_nobody_counted_is_named_with_doubt(pulled, own_seconds, says):
+def test_a_core_that_is_full_of_what_nobody_counted_is_named_with_doubt(
+    pull_of, own_seconds, expect
+):
     """The copy waits for it, which is sure; whose work fills it is not."""
     load = {**UNCOUNTED, "copy_cpu_seconds": own_seconds}
-    says(pulled(60, link=1170, server=load, client=IDLE), CORES)
+    expect(pull_of(60, link=1170, server=load, client=IDLE), CORES)

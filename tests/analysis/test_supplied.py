@@ -73,8 +73,8 @@ PATHS = {
 
 
 @pytest.mark.parametrize(("cap", "text"), PATHS.values(), ids=PATHS)
-def test_told_figures_of_the_path_bound_a_copy(supply, cap, text, says):
-    says(supply(text), cap)
+def test_told_figures_of_the_path_bound_a_copy(load_toml, cap, text, expect):
+    expect(load_toml(text), cap)
 
 
 REQUESTS = {
@@ -90,9 +90,9 @@ REQUESTS = {
 
 
 @pytest.mark.parametrize(("cap", "text", "size", "depth"), REQUESTS.values(), ids=REQUESTS)
-def test_requests_carry_what_their_answers_let_them(supply, cap, text, size, depth, says):
+def test_requests_carry_what_their_answers_let_them(load_toml, cap, text, size, depth, expect):
     extra = {} if depth is None else {"depth": depth}
-    says(supply(text + copy("push.cached", request=f'"{size}"', **extra)), cap)
+    expect(load_toml(text + copy("push.cached", request=f'"{size}"', **extra)), cap)
 
 
 # -- disks -------------------------------------------------------------------------------------
@@ -134,19 +134,19 @@ DISKS = {
 
 
 @pytest.mark.parametrize(("cap", "text"), DISKS.values(), ids=DISKS)
-def test_a_disc_gives_what_its_place_gives(supply, cap, text, says):
-    says(supply(text), cap)
+def test_a_disc_gives_what_its_place_gives(load_toml, cap, text, expect):
+    expect(load_toml(text), cap)
 
 
-def test_strange_zones_are_left_out(supply, says):
-    report = supply(ZONES + pushed(from_place=1.0))
+def test_strange_zones_are_left_out(load_toml, expect):
+    report = load_toml(ZONES + pushed(from_place=1.0))
     odd = [{"at_ratio": "far"}, {"at_ratio": 0.0, "bytes_per_second": 2e8}]
     report.entries[0][1].details["zones"] = odd
-    says(report, READ)
+    expect(report, READ)
 
 
-def test_measured_reports_get_no_such_ceiling(world, says):
+def test_measured_reports_get_no_such_ceiling(world, expect):
     world.copy("push.cached", 60)
     report = world.report()
     target = {**report.target, "connect_seconds": 0.1, "loss_ratio": 0.01}
-    says(replace(report, target=target), "unknown/inconclusive")
+    expect(replace(report, target=target), "unknown/inconclusive")

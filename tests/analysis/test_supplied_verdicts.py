@@ -38,12 +38,12 @@ def disk(side: str, verb: str, rate: str) -> str:
 # -- what is measured is left alone ------------------------------------------------------------
 
 
-def test_figures_that_a_person_told_make_no_verdict_surer_than_0_7(world, says):
+def test_figures_that_a_person_told_make_no_verdict_surer_than_0_7(world, expect):
     world.copy("push.cached", 116)
-    says(world, LINK)
+    expect(world, LINK)
     assert world.diagnosed().verdict.confidence == 0.85
     supplied = world.report(tool={"version": "0", "observations": SCHEMA})
-    says(supplied, LINK)
+    expect(supplied, LINK)
     assert diagnose(supplied).copies[0].verdict.confidence == 0.7
 
 
@@ -84,13 +84,13 @@ ONE = {
 
 
 @pytest.mark.parametrize(("cap", "text"), ONE.values(), ids=ONE)
-def test_a_ceiling_that_was_told_and_is_reached_caps_the_copy(supply, cap, text, says):
+def test_a_ceiling_that_was_told_and_is_reached_caps_the_copy(load_toml, cap, text, expect):
     """A copy at the rate of a slower link may take another way, and the text points at that."""
-    says(supply(GIGABIT + text), cap)
+    expect(load_toml(GIGABIT + text), cap)
 
 
-def test_without_any_faster_figure_a_slower_link_is_no_riddle(supply, says):
-    says(supply(disk("server", "read", "60 MB/s") + copy("pull.uncached", "11.7")), NOBODY)
+def test_without_any_faster_figure_a_slower_link_is_no_riddle(load_toml, expect):
+    expect(load_toml(disk("server", "read", "60 MB/s") + copy("pull.uncached", "11.7")), NOBODY)
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ def test_without_any_faster_figure_a_slower_link_is_no_riddle(supply, says):
     [(GIGABIT.replace("1500", "9000"), "118"), (GIGABIT.replace("mtu = 1500", ""), "113")],
     ids=["long", "not known"],
 )
-def test_frames_that_are_long_or_not_known_are_not_told_to_grow(supply, hosts, rate, says):
-    says(supply(hosts + tcp("client", f"{rate} MB/s") + copy("push.cached", rate)), LINK)
+def test_frames_that_are_long_or_not_known_are_not_told_to_grow(load_toml, hosts, rate, expect):
+    expect(load_toml(hosts + tcp("client", f"{rate} MB/s") + copy("push.cached", rate)), LINK)
 
 
 # -- one against the other -----------------------------------------------------------------------
@@ -156,18 +156,18 @@ TWO = {
 
 
 @pytest.mark.parametrize(("caps", "text"), TWO.values(), ids=TWO)
-def test_copies_tell_of_one_another(supply, caps, text, says):
-    says(supply(GIGABIT + text), *caps)
+def test_copies_tell_of_one_another(load_toml, caps, text, expect):
+    expect(load_toml(GIGABIT + text), *caps)
 
 
 @pytest.mark.parametrize(
     ("proven", "cap"), [(False, "disk/server/read"), (True, "disk/server/read")]
 )
-def test_measured_copies_blame_a_disk_by_their_twin(empty_world, proven, cap, says):
+def test_measured_copies_blame_a_disk_by_their_twin(empty_world, proven, cap, expect):
     world = empty_world(agent=False)
     world.copy("pull.uncached", (29, 30, 31), proven=proven)
     world.copy("pull.cached", (89, 90, 91), proven=proven)
-    says(world, cap)
+    expect(world, cap)
 
 
 # -- copies without a rate ---------------------------------------------------------------------
@@ -182,9 +182,9 @@ BOUNDS = {
 
 
 @pytest.mark.parametrize(("cap", "text"), BOUNDS.values(), ids=BOUNDS)
-def test_a_copy_without_a_rate_is_told_what_bounds_it(supply, cap, text, says):
+def test_a_copy_without_a_rate_is_told_what_bounds_it(load_toml, cap, text, expect):
     """The surer the further the next ceiling is."""
-    says(supply(text + copy("push.cached")), cap)
+    expect(load_toml(text + copy("push.cached")), cap)
 
 
 # -- who starts it -----------------------------------------------------------------------------
@@ -198,18 +198,18 @@ def test_a_copy_without_a_rate_is_told_what_bounds_it(supply, cap, text, says):
         ("server", "sender", "server"),
     ],
 )
-def test_who_should_start_a_copy_is_passed_on_without_figures(supply, sender, better, host):
+def test_who_should_start_a_copy_is_passed_on_without_figures(load_toml, sender, better, host):
     text = f'[[start]]\nsender = "{sender}"\nbetter = "{better}"\n' + copy("push.cached", "90")
     (comparison,) = [
-        each for each in diagnose(supply(GIGABIT + text)).comparisons if each.about == "initiator"
+        e for e in diagnose(load_toml(GIGABIT + text)).comparisons if e.about == "initiator"
     ]
     assert comparison.significant and comparison.ratio is None
     assert comparison.sentence.startswith(f"Start the copy from the {better}: ")
     assert f"if the {host} starts the copy" in comparison.sentence
 
 
-def test_strange_words_of_who_starts_it_are_left_out(supply):
-    report = supply(GIGABIT + copy("push.cached", "90"))
+def test_strange_words_of_who_starts_it_are_left_out(load_toml):
+    report = load_toml(GIGABIT + copy("push.cached", "90"))
     strange = [{"sender": "moon", "better": "sender"}, {"sender": "client", "better": 3}]
     report = replace(report, target={**report.target, "starts": strange})
     assert diagnose(report).comparisons == ()

@@ -9,7 +9,7 @@ IDLE = {"core_busy_ratios": (0.02, 0.02), "busiest_process_ratio": 0.01}
 
 
 @pytest.fixture
-def asks(golden):
+def store(golden):
     """Keeps what a rate, in MB/s, takes of a world's last copy."""
 
     def noted(world, rate):
@@ -35,7 +35,7 @@ def path(pull, write, **busy):
 
 
 @pytest.fixture
-def slow():
+def slow_disk():
     world = path(11.77, (58, 60, 61))
     world.loopback("client", 2100)
     world.loopback("server", 1700)
@@ -44,11 +44,11 @@ def slow():
     return world
 
 
-def test_nothing_is_said_where_nothing_was_asked_or_nothing_was_made(slow):
-    assert slow.diagnosed().target is None
-    slow.skip("push.cached", "needs an agent")
-    slow.target_rate = 80 * MB
-    assert slow.diagnosed("push.cached").target is None
+def test_nothing_is_said_where_nothing_was_asked_or_nothing_was_made(slow_disk):
+    assert slow_disk.diagnosed().target is None
+    slow_disk.skip("push.cached", "needs an agent")
+    slow_disk.target_rate = 80 * MB
+    assert slow_disk.diagnosed("push.cached").target is None
 
 
 RATES = {
@@ -60,48 +60,48 @@ RATES = {
 
 
 @pytest.mark.parametrize("rate", RATES.values(), ids=RATES)
-def test_each_ceiling_below_a_rate_has_to_rise(slow, rate, asks):
+def test_each_ceiling_below_a_rate_has_to_rise(slow_disk, rate, store):
     """A disk works beside the transfer from some time on, and has to make up for it."""
-    asks(slow, rate)
+    store(slow_disk, rate)
 
 
-def test_what_was_not_measured_cannot_be_told(empty_world, asks):
+def test_what_was_not_measured_cannot_be_told(empty_world, store):
     world = empty_world(agent=False)
     world.tcp("push", 11.77)
     world.copy("push.cached", 11.5, memory=11.6)
-    asks(world, 100)
+    store(world, 100)
 
 
-def test_a_cap_that_was_not_found_is_no_promise(asks):
+def test_a_cap_that_was_not_found_is_no_promise(store):
     world = path(117.6, 500)
     world.copy("pull.cached", (29, 30, 31))
-    asks(world, 100)
+    store(world, 100)
 
 
-def test_a_cap_has_to_rise_even_where_it_is_nearly_what_is_wanted(asks):
+def test_a_cap_has_to_rise_even_where_it_is_nearly_what_is_wanted(store):
     world = path(117.6, 500)
     world.disk("server", "read", 25)
     world.copy("pull.uncached", 23.6)
-    asks(world, 24.6)
+    store(world, 24.6)
 
 
-def test_a_window_has_to_let_more_through(sockets, asks):
+def test_a_window_has_to_let_more_through(sockets, store):
     world = path(117.6, 900)
     window = {"peer_window_bytes_median": 131072, "in_flight_bytes_median": 130000}
     trip = {"min_rtt_seconds": 0.016, "rtt_seconds_median": 0.0163}
     connection = sockets(receive_window_limited_ratio=0.9, **window, **trip)
     world.copy("pull.cached", (7.9, 8, 8.1), details={"sockets": connection})
-    asks(world, 50)
+    store(world, 50)
 
 
-def test_a_cpu_has_to_do_so_many_times_as_much(asks):
+def test_a_cpu_has_to_do_so_many_times_as_much(store):
     world = path(1170, 900)
     busy = {"core_busy_ratios": (0.99, 0.98), "busiest_process_ratio": 0.7}
     world.copy("pull.cached", 100, server=busy)
-    asks(world, 200)
+    store(world, 200)
 
 
-def test_forced_writes_are_named_by_their_cause(asks):
+def test_forced_writes_are_named_by_their_cause(store):
     world = path(117.6, 900)
     world.tcp("push", 117.6)
     world.disk("server", "write", 180)
@@ -109,11 +109,11 @@ def test_forced_writes_are_named_by_their_cause(asks):
     world.add("disk", "server", setting, 25, {"request_bytes": 1 << 20})
     world.copy("push.cached", (21, 22, 23))
     world.target["smb_conf"] = [{"option": "sync always", "value": "yes"}]
-    asks(world, 80)
+    store(world, 80)
 
 
-def test_where_this_tool_is_the_cap_nothing_else_is_asked_to_rise(asks):
+def test_where_this_tool_is_the_cap_nothing_else_is_asked_to_rise(store):
     world = path(117.6, 500)
     world.loopback("client", 120)
     world.copy("pull.cached", (113, 114, 115))
-    asks(world, 500)
+    store(world, 500)

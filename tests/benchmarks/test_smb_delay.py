@@ -1,4 +1,4 @@
-"""benchmarks/smb_delay.py: the window that a copy through a delay had, and what it is held to."""
+"""benchmarks/smb_delay.py: a copy over a planted delay has the window and the rate it should."""
 
 from __future__ import annotations
 

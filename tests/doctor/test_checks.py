@@ -41,19 +41,19 @@ SEEN = Findings(
 )
 
 
-def checks(**changes):
+def checks_of(**changes):
     return all_checks(replace(SEEN, **changes))
 
 
-def bad(**changes):
-    problems = [each for each in checks(**changes) if each.state != OK]
+def problems_of(**changes):
+    problems = [each for each in checks_of(**changes) if each.state != OK]
     assert all(each.sentence and each.state in STATES for each in problems)
     return problems
 
 
 def test_where_all_is_there_every_check_is_ok():
-    assert bad() == []
-    assert {each.where for each in checks()} == {"client", "share", "server"}
+    assert problems_of() == []
+    assert {each.where for each in checks_of()} == {"client", "share", "server"}
 
 
 HOST = {
@@ -83,7 +83,7 @@ HOST = {
     "no program, of Rocky": {"programs": {}, "families": ("rocky", "rhel", "fedora")},
 }
 NO_IMPACKET = replace(PROGRAM, packages={"smbprotocol": "1.17"})
-SEEN_OTHERWISE = {
+CHANGED_FINDINGS = {
     "no agent": {"request": replace(WANTED, agent="none"), "server": None},
     "wrong password": {
         "session": None,
@@ -121,7 +121,7 @@ SEEN_OTHERWISE = {
 
 def golden_problems(golden, name, **changes):
     golden(f"# {name}")
-    for each in bad(**changes):
+    for each in problems_of(**changes):
         golden(" | ".join((each.where, each.name, each.state, each.kind, each.sentence)))
         stages = ", ".join(each.stages)
         for every, words in ((BETWEEN_HOSTS, "between the hosts"), (OVER_SMB, "over SMB")):
@@ -137,14 +137,14 @@ def test_what_one_host_lacks_is_told_with_its_remedy(golden, side):
 
 def test_what_is_otherwise_is_told_with_its_remedy(golden):
     """A firewall has its direction; SMB1 is missing only where it is offered."""
-    for name, changes in SEEN_OTHERWISE.items():
+    for name, changes in CHANGED_FINDINGS.items():
         golden_problems(golden, name, **changes)
 
 
 def test_without_a_target_this_host_alone_is_judged():
-    finding = all_checks(Findings(Request("/home/anna"), PROGRAM, READY))
-    assert {each.where for each in finding} == {"client"}
-    assert all(each.state == OK for each in finding)
+    checks = all_checks(Findings(Request("/home/anna"), PROGRAM, READY))
+    assert {each.where for each in checks} == {"client"}
+    assert all(each.state == OK for each in checks)
 
 
 @pytest.mark.parametrize(
@@ -167,12 +167,12 @@ def test_the_command_is_that_of_the_distribution(families, command):
 @pytest.mark.parametrize("fact_count, word", [(0, "no facts"), (7, "7 facts")])
 def test_the_systems_own_smb_client_is_told_as_untested(fact_count, word):
     ready = replace(READY, smb_client=fact_count)
-    (check,) = [each for each in checks(client=ready) if "SMB c" in each.name]
+    (check,) = [each for each in checks_of(client=ready) if "SMB c" in each.name]
     assert word in check.sentence and "untested" in check.sentence
     assert (check.state == OK) == (fact_count > 0)
 
 
 def test_where_the_agents_files_are_is_told_where_it_may_not_write_to_the_share():
     place = Place("/srv", "", "ext4", usable_bytes=9 << 30, beside="/var/tmp")
-    (check,) = [e for e in checks(server=replace(READY, place=place)) if e.name == "folder"][1:]
+    (check,) = [e for e in checks_of(server=replace(READY, place=place)) if e.name == "folder"][1:]
     assert check.state == OK and "/var/tmp" in check.sentence

@@ -115,8 +115,7 @@ class Lab:
     def full_disk(self, client: str, folder: Path) -> Iterator[Path]:
         """A disk without room in an empty folder, which only the client sees; its files from here.
 
-        It is mounted where the client's sshd is: with that it goes, however a test ends.
-        """
+        It is mounted where the client's sshd is: with that it goes, however a test ends."""
         pids = call("ip", "netns", "pids", self.spaces[client]).split()
         pid = next(each for each in pids if "[listener]" in _command(each))
         inside = ("nsenter", f"--mount=/proc/{pid}/ns/mnt")

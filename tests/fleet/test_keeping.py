@@ -29,7 +29,7 @@ PAIR = Pair("pc1", "nas1")
 
 
 @pytest.fixture
-def measured(monkeypatch, tmp_path):
+def run_pair(monkeypatch, tmp_path):
     """Runs a fleet of one pair; what its client answers; gives what is known then."""
     hosts = tmp_path / "hosts"
     hosts.write_text("pc1\n")
@@ -56,14 +56,14 @@ def answered(report=None, reason="", code=None):
     return json.dumps({"report": report or {}, "reason": reason, "exit_code": code})
 
 
-def test_ansible_starts_beside_the_inventory_and_shows_no_secret(measured, monkeypatch, tmp_path):
+def test_ansible_starts_beside_the_inventory_and_shows_no_secret(run_pair, monkeypatch, tmp_path):
     monkeypatch.setenv("ANSIBLE_VERBOSITY", "5")
     monkeypatch.setenv("ANSIBLE_DEBUG", "1")
     monkeypatch.setenv("ANSIBLE_COLLECTIONS_PATH", "/srv/mine")
     config = tmp_path / "mine.cfg"
     config.touch()
     monkeypatch.setenv("ANSIBLE_CONFIG", str(config))
-    measured()
+    run_pair()
     document = json.loads((tmp_path / "seen.json").read_text())
     assert document["blocking"], "Ansible refuses others"
     assert document["cwd"] == str(tmp_path)
@@ -104,8 +104,8 @@ def test_what_others_can_change_is_not_given_to_ansible(monkeypatch, tmp_path, n
     assert refused.value.kind == "usage"
 
 
-def test_the_log_and_the_folder_are_this_users_alone(measured, tmp_path):
-    measured()
+def test_the_log_and_the_folder_are_this_users_alone(run_pair, tmp_path):
+    run_pair()
     keep = tmp_path / "kept"
     assert [each.name for each in keep.iterdir()] == [run.LOG]
     assert keep.stat().st_mode & 0o777 == 0o700
@@ -188,20 +188,20 @@ def test_a_folder_is_used_by_one_run_at_a_time(tmp_path):
     ],
     ids=["told", "long", "no report", "strange", "no JSON", "no answer"],
 )
-def test_whatever_a_failed_client_says_costs_its_own_pair(measured, reply, reason):
-    report = measured(reply)
+def test_whatever_a_failed_client_says_costs_its_own_pair(run_pair, reply, reason):
+    report = run_pair(reply)
     assert reason in report.missing[PAIR]
     assert list(report.missing) == [PAIR] and not report.pairs()
 
 
-def test_what_a_client_answered_before_an_interrupt_is_kept(measured, report_of, tmp_path):
+def test_what_a_client_answered_before_an_interrupt_is_kept(run_pair, report_of, tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        measured(answered(report_of(*PAIR)), then=INTERRUPT)
+        run_pair(answered(report_of(*PAIR)), then=INTERRUPT)
     assert (tmp_path / "kept" / "pc1@nas1.json").exists()
 
 
 @pytest.mark.parametrize("earlier", [(), ("pc1", "nas2")], ids=["first", "resumed"])
-def test_a_refused_login_is_tried_once(measured, report_of, monkeypatch, tmp_path, earlier):
+def test_a_refused_login_is_tried_once(run_pair, report_of, monkeypatch, tmp_path, earlier):
     (tmp_path / "kept").mkdir(mode=0o700)
     if earlier:
         (tmp_path / "kept" / "pc1@nas2.json").write_text(json.dumps(report_of(*earlier)))
@@ -209,25 +209,25 @@ def test_a_refused_login_is_tried_once(measured, report_of, monkeypatch, tmp_pat
     rounds = []
     usual = run._round
     monkeypatch.setattr(run, "_round", lambda *args: rounds.append(args) or usual(*args))
-    report = measured(answered(reason="wrong password", code=77), resume=True)
+    report = run_pair(answered(reason="wrong password", code=77), resume=True)
     assert len(rounds) == 1 and report.refused == {PAIR}
 
 
-def test_a_report_that_cannot_be_kept_leaves_its_pair_missing(measured, report_of, monkeypatch):
+def test_a_report_that_cannot_be_kept_leaves_its_pair_missing(run_pair, report_of, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(run.document_file, "write", full)
-    report = measured(answered(report_of(*PAIR)))
+    report = run_pair(answered(report_of(*PAIR)))
     assert report.missing[PAIR].endswith("kept: No space left on device")
 
 
-def test_no_earlier_report_counts_as_a_new_one_or_is_written_over(measured, report_of, tmp_path):
-    assert measured(answered({"schema": "strange"})).tests == Counter()
+def test_no_earlier_report_counts_as_a_new_one_or_is_written_over(run_pair, report_of, tmp_path):
+    assert run_pair(answered({"schema": "strange"})).tests == Counter()
     keep = tmp_path / "kept"
     strange = (keep / "pc1@nas1.json").read_text()
-    assert measured(resume=True).missing[PAIR].startswith("no report; see ")
-    assert measured(answered(report_of(*PAIR)), resume=True).tests == {PAIR: 1}
+    assert run_pair(resume=True).missing[PAIR].startswith("no report; see ")
+    assert run_pair(answered(report_of(*PAIR)), resume=True).tests == {PAIR: 1}
     assert (keep / "pc1@nas1.json").read_text() == strange
     assert (keep / "pc1@nas1.run2.json").exists()
     assert run._new_name(keep, PAIR) == "pc1@nas1.run3.json"

@@ -17,33 +17,25 @@ CLIENTS = ("pc0", "pc1", "pc2")
 
 
 @pytest.fixture
-def started(tmp_path):
-    """Starts a run of all clients at once: a function of the links that gives lab and process."""
+def start_fleet(tmp_path):
+    """Function that starts all clients at once over links of given rates: lab, process."""
     with contextlib.ExitStack() as stack:
 
-        def start(clients, server, *extra, count=3, budget=12, prepare=None, **by_client):
+        def start(client_bits, server_bits, *extra, count=3, budget=12, prepare=None, **by_client):
             place = tmp_path / "hosts"
             place.mkdir()
-            plan = hosts.Plan(dict.fromkeys(CLIENTS[:count], clients), {"nas0": server})
+            plan = hosts.Plan(dict.fromkeys(CLIENTS[:count], client_bits), {"nas0": server_bits})
             lab = stack.enter_context(hosts.lab(plan, place))
             if prepare:
                 prepare(lab)
             path = lab.inventory(tmp_path, "8MiB", **by_client)
             words = ["--share", lab.shares["nas0"], "--user", hosts.USER, "--yes", "--json", "-"]
-            words += [
-                "--keep",
-                tmp_path / "kept",
-                "--budget",
-                str(budget),
-                "--together",
-                str(count),
-            ]
+            words += ["--keep", tmp_path / "kept", "--budget", str(budget)]
+            words += ["--together", str(count)]
             process = subprocess.Popen(
                 [*lab.within(lab.hub), *hosts.PROGRAM, "fleet", path, *words, *extra],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
+                **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE},
+                **{"stderr": subprocess.PIPE, "text": True},
                 env={
                     **os.environ,
                     "TMPDIR": str(tmp_path),
@@ -58,7 +50,7 @@ def started(tmp_path):
         yield start
 
 
-def link_limits(lab, answer, count):
+def assert_server_link_limits(lab, answer, count):
     """The link of the server is named, and the sum is what it carries."""
     limit = answer["together"]
     assert limit["kind"] == "shared", limit
@@ -67,33 +59,32 @@ def link_limits(lab, answer, count):
     assert limit["sum_bytes_per_second"] == pytest.approx(11.8e6, rel=0.1)
     assert answer["sentence"].startswith("Bottleneck: server ")
     assert answer["evidence"][0].startswith(f"{count} clients at once ")
-    return True
 
 
 @pytest.mark.lab
-def test_the_link_of_the_server_limits_two_clients_at_once(started, tmp_path):
+def test_the_link_of_the_server_limits_two_clients_at_once(start_fleet, tmp_path):
     # So short a test has no time for pulls.
-    lab, process = started(FAST, USUAL, "--direction", "push", count=2, budget=10)
+    lab, process = start_fleet(FAST, USUAL, "--direction", "push", count=2, budget=10)
     code, output, err = ended(process)
     assert code == 0 and output["status"] == "complete", (output["together"], err)
-    assert link_limits(lab, output, 2)
+    assert_server_link_limits(lab, output, 2)
     saved = sorted(each.name for each in (tmp_path / "kept").glob("*.together.json"))
     assert saved == [f"{each}@{lab.address('nas0')}.together.json" for each in CLIENTS[:2]]
     wait_until_clean(lab, tmp_path)
 
 
 @pytest.mark.long
-def test_the_link_of_the_server_limits_three_pulls_at_once(started, tmp_path):
-    lab, process = started(FAST, USUAL)
+def test_the_link_of_the_server_limits_three_pulls_at_once(start_fleet, tmp_path):
+    lab, process = start_fleet(FAST, USUAL)
     code, output, err = ended(process)
     assert code == 0 and output["together"]["copy"] == "pull.cached", (output["together"], err)
-    assert link_limits(lab, output, 3)
+    assert_server_link_limits(lab, output, 3)
     wait_until_clean(lab, tmp_path)
 
 
 @pytest.mark.long
-def test_clients_with_slow_links_of_their_own_reach_no_shared_limit(started, tmp_path):
-    lab, process = started(SLOW, FAST, "--direction", "push")
+def test_clients_with_slow_links_of_their_own_reach_no_shared_limit(start_fleet, tmp_path):
+    lab, process = start_fleet(SLOW, FAST, "--direction", "push")
     code, output, err = ended(process)
     limit = output["together"]
     assert code == 0 and (limit["kind"], limit["suspects"]) == ("none", []), (limit, err)
@@ -103,8 +94,8 @@ def test_clients_with_slow_links_of_their_own_reach_no_shared_limit(started, tmp
     wait_until_clean(lab, tmp_path)
 
 
-def least_of_the_link_is_for_pc2(lab):
-    """The server lets out little to one client while others want it, which share evenly."""
+def starve_pc2(lab):
+    """Leaves pc2 4 % of the server's link while the other two share the rest."""
     lines = ["qdisc replace dev eth0 root handle 1: htb"]
     lines += ["class add dev eth0 parent 1: classid 1:1 htb rate 100mbit burst 64k"]
     for index, (client, rate_mbit) in enumerate({"pc0": 48, "pc1": 48, "pc2": 4}.items(), 10):
@@ -117,8 +108,8 @@ def least_of_the_link_is_for_pc2(lab):
 
 
 @pytest.mark.long
-def test_a_client_that_the_server_leaves_little_is_starved(started, tmp_path):
-    lab, process = started(FAST, USUAL, prepare=least_of_the_link_is_for_pc2)
+def test_a_client_that_the_server_leaves_little_is_starved(start_fleet, tmp_path):
+    lab, process = start_fleet(FAST, USUAL, prepare=starve_pc2)
     code, output, err = ended(process)
     starved = {each["client"]: each["starved"] for each in output["together"]["taken"]}
     assert starved == {"pc0": False, "pc1": False, "pc2": True}, (output["together"], err)
@@ -127,8 +118,8 @@ def test_a_client_that_the_server_leaves_little_is_starved(started, tmp_path):
 
 
 @pytest.mark.lab
-def test_a_dead_client_costs_itself(started, tmp_path):
-    lab, process = started(FAST, USUAL, pc2=DEAD)
+def test_a_dead_client_is_only_missing(start_fleet, tmp_path):
+    lab, process = start_fleet(FAST, USUAL, pc2=DEAD)
     code, output, err = ended(process)
     assert code == 3 and output["status"] == "partial", err
     assert [each["client"] for each in output["together"]["taken"]] == ["pc0", "pc1"]
@@ -139,8 +130,8 @@ def test_a_dead_client_costs_itself(started, tmp_path):
 
 
 @pytest.mark.long
-def test_an_interrupt_while_all_copy_leaves_one_document_and_no_file(started, tmp_path):
-    lab, process = started(FAST, USUAL, count=2)
+def test_an_interrupt_while_all_copy_leaves_one_document_and_no_file(start_fleet, tmp_path):
+    lab, process = start_fleet(FAST, USUAL, count=2)
     assert any("2 clients at once" in line for line in process.stderr)
     wait_for_a_test(lab, "smb-copy")
     process.send_signal(signal.SIGINT)

@@ -153,11 +153,7 @@ def test_where_only_one_gets_less_it_is_undecided_between_it_and_the_server():
 def test_a_slow_client_that_gets_all_that_it_can_is_not_starved():
     group = together([11.8, 11.8, 1.0], [5.3, 5.4, 1.0], LINK_RATE)
     assert not any(each.is_starved for each in group.clients)
-    assert [round(each.fair_bytes_per_second / MB, 2) for each in group.clients] == [
-        5.35,
-        5.35,
-        1.0,
-    ]
+    assert [round(e.fair_bytes_per_second / MB, 2) for e in group.clients] == [5.35, 5.35, 1.0]
 
 
 def test_where_a_copy_was_not_made_alone_the_uncached_one_stands_for_it():
@@ -180,9 +176,7 @@ def test_rates_count_only_while_all_copy():
     later = {"pc1": (0.0, 6.0), "pc2": (3.0, 9.0), "pc3": (1.0, 8.0)}
     group = together([9, 9, 9], [3, 3, 3], LINK_RATE, later=later)
     assert group.seconds == pytest.approx(2.0)
-    assert [each.bytes_per_second for each in group.clients] == pytest.approx(
-        [3 * MB] * 3, rel=0.01
-    )
+    assert [e.bytes_per_second for e in group.clients] == pytest.approx([3 * MB] * 3, rel=0.01)
 
 
 def test_a_copy_is_put_on_the_clock_of_its_answer_without_its_ends(report_of):
@@ -233,9 +227,7 @@ def test_two_clients_that_differ_in_a_sign_are_two_in_a_table_too():
 
 def test_every_document_has_what_each_client_gets():
     group = together([11.8] * 3, [5.6, 5.6, 0.6], LINK_RATE)
-    rates = {
-        "pull.cached": [Rate(each.pair, each.alone_bytes_per_second) for each in group.clients]
-    }
+    rates = {"pull.cached": [Rate(e.pair, e.alone_bytes_per_second) for e in group.clients]}
     result = replace(judge_pairs(rates, FLEET), together=group)
     plain = json.loads(fleet_rows.to_json(result))
     assert plain["schema"] == fleet_rows.SCHEMA

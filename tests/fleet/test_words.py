@@ -31,7 +31,7 @@ grep -slaF -f /dev/fd/$BOTTLENECK_PASSWORD_FD \
 
 
 @pytest.fixture
-def measured(tmp_path, monkeypatch):
+def run_fleet(tmp_path, monkeypatch):
     """Runs a fleet on this host, one client for each share; what each client was given."""
 
     def start(shares, access):
@@ -60,10 +60,10 @@ def measured(tmp_path, monkeypatch):
     return start
 
 
-def test_a_word_that_looks_like_a_template_arrives_as_it_is(measured, tmp_path):
+def test_a_word_that_looks_like_a_template_arrives_as_it_is(run_fleet, tmp_path):
     words = [each.replace("{folder}", str(tmp_path)) for each in WORDS]
     shares = [f"//nas/{each}" for each in words]
-    values = measured(shares, Access(words[0], words[0], words[1]))
+    values = run_fleet(shares, Access(words[0], words[0], words[1]))
     assert not (tmp_path / "shot").exists()
     assert sorted(each[1] for each in values) == sorted(shares)
     for each in values:
@@ -71,8 +71,8 @@ def test_a_word_that_looks_like_a_template_arrives_as_it_is(measured, tmp_path):
         assert each[each.index("--domain") + 1] == words[1]
 
 
-def test_no_process_shows_the_password_in_its_environment_or_arguments(measured, tmp_path):
-    measured(["//nas/media"], Access("anna", "hunter2 {{ and }} m\u00f6re 4711"))
+def test_no_process_shows_the_password_in_its_environment_or_arguments(run_fleet, tmp_path):
+    run_fleet(["//nas/media"], Access("anna", "hunter2 {{ and }} m\u00f6re 4711"))
     (file,) = tmp_path.glob("shown.*")
     assert file.read_text().splitlines() == [str(tmp_path / "control")]
     assert "//nas/media" in (variables := (tmp_path / "round.json").read_text())

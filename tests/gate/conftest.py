@@ -16,12 +16,12 @@ RECORDED = Path(__file__).parents[2] / "examples" / "server-disk-read.json"
 
 
 def name_of(step):
-    """A step by the metric that it measures; a copy's own name."""
+    """Returns the name of a copy; of another step, its metric."""
     folder = step.stage == "smb-copy" and step.setting.get("end") == "folder"
     return step.setting["copy"] if folder else metrics.stage_metric(step)
 
 
-def scaled(outcome, factors):
+def scaled_outcome(outcome, factors):
     """Returns the outcome with one run per factor, each the first run times its factor."""
     first = outcome.runs[0]
     last = first[-1]
@@ -44,11 +44,8 @@ def recorded():
 
 
 @pytest.fixture
-def as_if(recorded):
-    """Returns a report with three quiet runs per step; rates={metric: factors} for some of them.
-
-    skipped: metrics that were skipped.
-    """
+def build(recorded):
+    """Makes a report with three quiet runs per step; rates: factors by metric; skipped: metrics."""
 
     def varied(rates=None, skipped=(), usual=(1.0, 0.99, 1.01), **fields):
         rates = rates or {}
@@ -58,7 +55,7 @@ def as_if(recorded):
             if name in skipped:
                 entries.append((step, Skipped("the dog ate it")))
             elif isinstance(outcome, Measured) and outcome.runs[0][-1].moved_bytes:
-                entries.append((step, scaled(outcome, rates.get(name, usual))))
+                entries.append((step, scaled_outcome(outcome, rates.get(name, usual))))
             else:
                 entries.append((step, outcome))
         return replace(recorded, entries=tuple(entries), **fields)
@@ -67,13 +64,13 @@ def as_if(recorded):
 
 
 @pytest.fixture
-def changed():
-    """A report whose steps of some setting have another one, or whose outcomes are other ones."""
+def alter():
+    """Returns a report with changed outcomes or settings in the steps that match."""
 
-    def changed_report(report, outcome=lambda measured: measured, setting=None, **of):
+    def changed_report(report, outcome=lambda measured: measured, setting=None, **matching):
         entries = tuple(
             (replace(step, setting={**step.setting, **(setting or {})}), outcome(measured))
-            if of.items() <= step.setting.items()
+            if matching.items() <= step.setting.items()
             else (step, measured)
             for step, measured in report.entries
         )
@@ -83,9 +80,9 @@ def changed():
 
 
 @pytest.fixture
-def judged():
+def gate():
     def judgement_of(report, *expectations, baseline=None, baselines=(), **options):
-        # Another run, be it the same to the last figure: a report is not its own baseline.
+        # A report is not its own baseline, so an equal one gets another duration.
         one = baseline and replace(baseline, elapsed_seconds=baseline.elapsed_seconds + 1)
         earlier = baselines if one is None else (one,)
         return judge(report, diagnose(report), expectations, earlier, **options)
@@ -94,11 +91,11 @@ def judged():
 
 
 @pytest.fixture
-def says(judged, golden):
+def keep(gate, golden):
     """Keeps what is judged of a report: the state with its sentence, and a line an expectation."""
 
     def store(report, *expectations, **options):
-        judgement = judged(report, *expectations, **options)
+        judgement = gate(report, *expectations, **options)
         golden(f"{judgement.state}: {judgement.sentence}")
         for each in judgement.judged:
             golden(f"  {json.dumps(asdict(each), allow_nan=False)}")
@@ -107,7 +104,7 @@ def says(judged, golden):
 
 
 @pytest.fixture
-def line():
+def ruling():
     def only_line(judgement, metric):
         (each,) = [each for each in judgement.judged if each.metric == metric]
         return each

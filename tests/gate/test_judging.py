@@ -15,62 +15,62 @@ from tests import stored_reports
 ROOT = Path(__file__).parents[2]
 
 
-def test_nothing_asked_of_a_complete_report_is_ok_and_tells_every_copy(recorded, says):
-    says(recorded)
+def test_nothing_asked_of_a_complete_report_is_ok_and_tells_every_copy(recorded, keep):
+    keep(recorded)
 
 
-def test_nothing_asked_of_a_partial_report_is_unknown_and_skipped_stages_have_no_value(as_if, says):
-    says(as_if(skipped=("tcp.pull", "pull.cached"), status="partial"))
+def test_nothing_asked_of_a_partial_report_is_unknown_and_skipped_stages_have_no_value(build, keep):
+    keep(build(skipped=("tcp.pull", "pull.cached"), status="partial"))
 
 
-def test_a_stage_that_broke_and_a_headline_without_a_cap_are_unknown(as_if, says):
-    report = as_if()
+def test_a_stage_that_broke_and_a_headline_without_a_cap_are_unknown(build, keep):
+    report = build()
     step, _ = report.entries[2]
     entries = (*report.entries[:2], (step, Failed("the cable burnt")), *report.entries[3:])
-    says(replace(report, entries=entries))
-    says(as_if({"pull.uncached": (0.2, 1.0, 3.0)}))
-    says(replace(report, entries=()))
+    keep(replace(report, entries=entries))
+    keep(build({"pull.uncached": (0.2, 1.0, 3.0)}))
+    keep(replace(report, entries=()))
 
 
 @pytest.mark.parametrize(
     ("outcome", "skipped"), [(Failed("the cable burnt"), False), (Skipped("no time"), True)]
 )
-def test_what_was_not_measured_is_not_told_as_ok(as_if, judged, line, outcome, skipped):
-    report = as_if()
+def test_what_was_not_measured_is_not_told_as_ok(build, gate, ruling, outcome, skipped):
+    report = build()
     entries = tuple(
         (step, outcome if step.setting.get("copy") == "pull.cached" else measured)
         for step, measured in report.entries
     )
-    verdict = line(judged(replace(report, entries=entries)), "pull.cached")
+    verdict = ruling(gate(replace(report, entries=entries)), "pull.cached")
     assert (verdict.state, verdict.is_skipped) == ("unknown", skipped)
 
 
-def test_a_limit_has_the_state_that_it_was_given_for(recorded, says):
+def test_a_limit_has_the_state_that_it_was_given_for(recorded, keep):
     both = (limit("pull.uncached < 80MB/s", "warning"), limit("pull.uncached < 20MB/s", "critical"))
-    says(recorded, *both)
-    says(recorded, both[0], limit("pull.uncached < 30MB/s", "critical"))
+    keep(recorded, *both)
+    keep(recorded, both[0], limit("pull.uncached < 30MB/s", "critical"))
 
 
-def test_limits_of_one_severity_are_a_line_each(recorded, says):
+def test_limits_of_one_severity_are_a_line_each(recorded, keep):
     limits = [limit(f"pull.uncached < {each}MB/s", "warning") for each in (10, 20, 30)]
-    says(recorded, *limits)
+    keep(recorded, *limits)
 
 
-def test_what_was_not_measured_is_unknown_never_ok(as_if, says):
+def test_what_was_not_measured_is_unknown_never_ok(build, keep):
     limits = (limit("latency > 5ms", "warning"), limit("tcp.pull < 1MB/s", "critical"))
-    says(as_if(skipped=("tcp.pull",)), *limits, limit("pull.uncached < 80MB/s", "warning"))
+    keep(build(skipped=("tcp.pull",)), *limits, limit("pull.uncached < 80MB/s", "warning"))
 
 
-def test_unknown_ranks_below_critical_and_above_warning(recorded, says):
+def test_unknown_ranks_below_critical_and_above_warning(recorded, keep):
     warned = limit("pull.uncached < 80MB/s", "warning")
     unknown = limit("latency > 5ms", "critical")
     severe = limit("pull.cached < 900MB/s", "critical")
-    says(recorded, warned, unknown)
-    says(recorded, warned, unknown, severe)
+    keep(recorded, warned, unknown)
+    keep(recorded, warned, unknown, severe)
 
 
-def test_small_shares_are_not_told_as_none(recorded, says):
-    says(recorded, limit("cpu.client > 1%", "warning"))
+def test_small_shares_are_not_told_as_none(recorded, keep):
+    keep(recorded, limit("cpu.client > 1%", "warning"))
 
 
 @pytest.mark.parametrize(
@@ -80,35 +80,35 @@ def test_small_shares_are_not_told_as_none(recorded, says):
         *"push.cached=network/path/link-rate push.cached=disk push.cached@2.1=network".split(),
     ],
 )
-def test_another_sure_cap_is_critical(recorded, component, says):
-    says(recorded, cap(component))
+def test_another_sure_cap_is_critical(recorded, component, keep):
+    keep(recorded, cap(component))
 
 
-def test_a_cap_that_is_not_sure_or_not_known_is_unknown(as_if, says):
-    report = as_if({"pull.uncached": (0.2, 1.0, 3.0)})
-    says(report, cap("pull.uncached=network"))
+def test_a_cap_that_is_not_sure_or_not_known_is_unknown(build, keep):
+    report = build({"pull.uncached": (0.2, 1.0, 3.0)})
+    keep(report, cap("pull.uncached=network"))
     unsure = stored_reports.load(ROOT / "tests/data/report-v1-no-agent.json")
-    says(unsure, cap("tcp/server"))
+    keep(unsure, cap("tcp/server"))
 
 
-def test_altered_bytes_are_critical_whatever_was_asked(as_if, changed, says):
+def test_altered_bytes_are_critical_whatever_was_asked(build, alter, keep):
     altered = lambda outcome: replace(outcome, details={**outcome.details, "hash_ok": False})  # noqa: E731
-    report = changed(as_if(), altered, copy="push.cached")
-    says(report, limit("pull.uncached < 1MB/s", "warning"))
+    report = alter(build(), altered, copy="push.cached")
+    keep(report, limit("pull.uncached < 1MB/s", "warning"))
 
 
 @pytest.mark.parametrize("status", ["interrupted", "failed"])
-def test_a_run_that_did_not_end_is_unknown_even_if_the_rest_holds(as_if, status, says):
-    report = as_if(status=status, notes=("the cat sat on it",))
-    says(report, limit("pull.uncached < 1MB/s", "warning"))
-    says(replace(report, entries=()))
+def test_a_run_that_did_not_end_is_unknown_even_if_the_rest_holds(build, status, keep):
+    report = build(status=status, notes=("the cat sat on it",))
+    keep(report, limit("pull.uncached < 1MB/s", "warning"))
+    keep(replace(report, entries=()))
 
 
-def test_a_report_that_is_too_old_says_nothing_else(recorded, says):
+def test_a_report_that_is_too_old_says_nothing_else(recorded, keep):
     severe = limit("pull.uncached < 80MB/s", "critical")
-    says(recorded, severe, age_seconds=30 * 3600.0, max_age_seconds=26 * 3600.0)
-    says(recorded, severe, age_seconds=3600.0, max_age_seconds=26 * 3600.0)
-    says(recorded, age_seconds=-3600.0)
+    keep(recorded, severe, age_seconds=30 * 3600.0, max_age_seconds=26 * 3600.0)
+    keep(recorded, severe, age_seconds=3600.0, max_age_seconds=26 * 3600.0)
+    keep(recorded, age_seconds=-3600.0)
 
 
 def test_where_there_is_no_report_the_sentence_says_why():
@@ -122,22 +122,22 @@ RECORDINGS = sorted([*ROOT.glob("tests/data/report-v1-*.json"), ROOT / "examples
 
 @pytest.mark.long
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
-def test_whatever_a_report_holds_it_is_judged(judged, recorded, path):
+def test_whatever_a_report_holds_it_is_judged(gate, recorded, path):
     """Reports come from strangers: every metric of every one, and as each other's baseline."""
     report = loading.load(path)
     limits = [limit(f"{metric}=0:", "warning") for metric in metrics.UNITS]
     caps = [cap("network"), cap("push.cached=disk/client/write")]
     for baselines in ((), (recorded,), (report,), (recorded, report)):
-        judgement = judged(report, *limits, *caps, baselines=baselines)
+        judgement = gate(report, *limits, *caps, baselines=baselines)
         names = {each.metric for each in judgement.judged}
         assert {*metrics.UNITS} <= names
         assert all(each.message and each.metric.isascii() for each in judgement.judged)
         assert not any(" " in each.metric for each in judgement.judged)
-    assert judged(recorded, baselines=(report,)).judged
-    assert judged(report).judged
+    assert gate(recorded, baselines=(report,)).judged
+    assert gate(report).judged
 
 
-def test_where_proof_is_asked_for_a_copy_without_it_counts_as_not_measured(recorded, judged, line):
+def test_where_proof_is_asked_for_a_copy_without_it_counts_as_not_measured(recorded, gate, ruling):
     """With a limit that it keeps, and where it is the headline."""
     entries = tuple(
         (step, replace(outcome, details={**outcome.details, "cache": {"proven": False}}))
@@ -152,7 +152,7 @@ def test_where_proof_is_asked_for_a_copy_without_it_counts_as_not_measured(recor
         (doubtful, True, "unknown"),
         (recorded, True, "ok"),
     ):
-        judgement = judged(report, *limits, verified=verified)
-        assert line(judgement, "pull.uncached").state == state
-        assert line(judgement, "push.cached").state == "ok"
-    assert "not verified" in line(judged(doubtful, *limits, verified=True), "pull.uncached").message
+        judgement = gate(report, *limits, verified=verified)
+        assert ruling(judgement, "pull.uncached").state == state
+        assert ruling(judgement, "push.cached").state == "ok"
+    assert "not verified" in ruling(gate(doubtful, *limits, verified=True), "pull.uncached").message

@@ -34,8 +34,8 @@ def test_what_no_step_measured_has_no_value_and_says_so(readings):
     assert metrics.metric_reading(readings, "pull.uncached@2.1").value is None
 
 
-def test_a_step_that_was_skipped_or_broke_tells_why(as_if):
-    report = as_if(skipped=("tcp.pull", "push.cached"))
+def test_a_step_that_was_skipped_or_broke_tells_why(build):
+    report = build(skipped=("tcp.pull", "push.cached"))
     step, _ = report.entries[3]
     report = replace(report, entries=(*report.entries, (step, Failed("the cable burnt"))))
     by_metric = metrics.readings(report, diagnose(report))
@@ -43,8 +43,8 @@ def test_a_step_that_was_skipped_or_broke_tells_why(as_if):
     assert by_metric["push.cached"].value is None and "the dog" in by_metric["push.cached"].reason
 
 
-def test_of_two_steps_for_a_metric_the_measured_one_counts(as_if):
-    report = as_if()
+def test_of_two_steps_for_a_metric_the_measured_one_counts(build):
+    report = build()
     index = next(i for i, (s, _) in enumerate(report.entries) if s.stage == "tcp")
     step, outcome = report.entries[index]
     twice = ((step, Skipped("no time")), *report.entries)

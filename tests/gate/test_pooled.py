@@ -19,11 +19,11 @@ def entry(report, stage, **setting):
     return outcome
 
 
-def test_the_runs_of_each_step_stand_side_by_side(as_if, changed):
+def test_the_runs_of_each_step_stand_side_by_side(build, alter):
     """Also of another run's folder and size."""
-    one, two = as_if(usual=(1.0,)), as_if(usual=(0.9,))
-    other = changed(two, setting={"folder": "/other", "size_bytes": 7}, end="folder")
-    three = pooled_report([one, other, as_if(usual=(1.1,))])
+    one, two = build(usual=(1.0,)), build(usual=(0.9,))
+    other = alter(two, setting={"folder": "/other", "size_bytes": 7}, end="folder")
+    three = pooled_report([one, other, build(usual=(1.1,))])
     assert len(three.entries) == len(one.entries)
     copy = entry(three, "smb-copy", copy="pull.uncached", end="folder")
     spread = rates(copy)
@@ -32,8 +32,8 @@ def test_the_runs_of_each_step_stand_side_by_side(as_if, changed):
     assert three.status == "complete"
 
 
-def test_what_is_pooled_is_a_report_like_any_other(as_if):
-    combined = pooled_report([as_if(), as_if(usual=(0.98,))])
+def test_what_is_pooled_is_a_report_like_any_other(build):
+    combined = pooled_report([build(), build(usual=(0.98,))])
     again = report.loads(report.dumps(combined, diagnose(combined)).encode())
     assert diagnose(again).summary == diagnose(combined).summary
 
@@ -42,19 +42,19 @@ def test_one_report_alone_stays_what_it_is(recorded):
     assert pooled_report([recorded]) == recorded
 
 
-def test_a_step_that_one_run_could_not_make_is_as_the_others_made_it(as_if):
-    partial = as_if(skipped=("pull.uncached",), status="partial")
-    combined = pooled_report([partial, as_if()])
+def test_a_step_that_one_run_could_not_make_is_as_the_others_made_it(build):
+    partial = build(skipped=("pull.uncached",), status="partial")
+    combined = pooled_report([partial, build()])
     assert isinstance(entry(combined, "smb-copy", copy="pull.uncached", end="folder"), Measured)
     assert combined.status == "complete"
     still = pooled_report([partial, partial])
     assert isinstance(entry(still, "smb-copy", copy="pull.uncached", end="folder"), Skipped)
     assert still.status == "partial"
-    assert pooled_report([as_if(), as_if(status="failed")]).status == "failed"
+    assert pooled_report([build(), build(status="failed")]).status == "failed"
 
 
-def test_a_step_that_broke_once_is_told(as_if):
-    whole_report = as_if()
+def test_a_step_that_broke_once_is_told(build):
+    whole_report = build()
     index = next(i for i, (step, _) in enumerate(whole_report.entries) if step.stage == "tcp")
     entries = list(whole_report.entries)
     entries[index] = (entries[index][0], Failed("the cable burnt"))
@@ -65,33 +65,33 @@ def test_a_step_that_broke_once_is_told(as_if):
 
 
 @pytest.fixture
-def with_details(as_if, changed):
+def with_details(build, alter):
     def changed_report(**details):
         change = lambda copy: replace(copy, details={**copy.details, **details})  # noqa: E731
-        return changed(as_if(), change, copy="pull.uncached")
+        return alter(build(), change, copy="pull.uncached")
 
     return changed_report
 
 
-def test_bytes_that_were_altered_once_are_altered(as_if, with_details):
-    assert diagnose(pooled_report([as_if(), with_details(hash_ok=False), as_if()])).altered
-    unlooked = pooled_report([as_if(), with_details(hash_ok=None)])
+def test_bytes_that_were_altered_once_are_altered(build, with_details):
+    assert diagnose(pooled_report([build(), with_details(hash_ok=False), build()])).altered
+    unlooked = pooled_report([build(), with_details(hash_ok=None)])
     assert entry(unlooked, "smb-copy", copy="pull.uncached").details["hash_ok"] is None
 
 
-def test_a_cache_that_was_not_proven_once_is_not_proven(as_if, with_details):
+def test_a_cache_that_was_not_proven_once_is_not_proven(build, with_details):
     proof = {"side": "server", "requested": "uncached", "proven": False}
-    combined = pooled_report([as_if(), with_details(cache=proof), as_if()])
+    combined = pooled_report([build(), with_details(cache=proof), build()])
     assert entry(combined, "smb-copy", copy="pull.uncached").details["cache"]["proven"] is False
 
 
-def test_notes_are_there_once(as_if):
-    one, two = as_if(notes=("a", "b")), as_if(notes=("b", "c"))
+def test_notes_are_there_once(build):
+    one, two = build(notes=("a", "b")), build(notes=("b", "c"))
     assert pooled_report([one, two]).notes == ("a", "b", "c")
 
 
-def test_a_stage_that_is_not_its_rate_stays_the_first_one(as_if):
-    whole_report = as_if()
+def test_a_stage_that_is_not_its_rate_stays_the_first_one(build):
+    whole_report = build()
     step, outcome = whole_report.entries[0]
     zones = replace(step, stage="disk", setting={"side": "server", "pattern": "zones"})
     one = replace(whole_report, entries=((zones, outcome),))

@@ -85,7 +85,7 @@ def _moved_rates(report: Report, copy: Copy, ceiling: Ceiling) -> Iterator[tuple
         return
     for stage in ("tcp", *OVER_SMB):
         for each in steps.measured_steps(report, stage):
-            if not each.intact or hardware_limits.impossible(report, each):
+            if not each.is_intact or hardware_limits.impossible(report, each):
                 continue
             if _sender(each) == copy.sender and _passes(copy, each, ceiling):
                 yield f"{stage} {each.setting.copy or each.setting.verb}", each.rate.median

@@ -105,8 +105,7 @@ PARSED = frozenset(("schema", "status", "initiator", "kind", "started", "stage",
 def planted(value, unchanged_keys, key="", above=""):
     """Returns the value with a canary in every text that is not a system's or a driver's own.
 
-    unchanged_keys: keys whose texts stay as they are.
-    """
+    unchanged_keys: keys whose texts stay as they are."""
     if isinstance(value, dict):
         skipped = key in table.STAYING_TABLES
         return {k: v if skipped else planted(v, unchanged_keys, k, key) for k, v in value.items()}
@@ -175,9 +174,8 @@ def test_no_canary_is_left_in_any_document(path):
     diagnosis = diagnose(hidden)
     for kind in KINDS:
         assert_no_canary(text_of(kind, hidden, diagnosis))
-    assert_no_canary(
-        json.dumps(redacted_document({**report.to_json(original, diagnose(original))}))
-    )
+    document = {**report.to_json(original, diagnose(original))}
+    assert_no_canary(json.dumps(redacted_document(document)))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def location(tmp_path):
 
 
 @pytest.fixture
-def diagnosed(bottleneck, target, auth_file, tmp_path, location):
+def run_diagnose(bottleneck, target, auth_file, tmp_path, location):
     folder = tmp_path / "client"
     folder.mkdir()
 
@@ -33,9 +33,9 @@ def diagnosed(bottleneck, target, auth_file, tmp_path, location):
 
 
 @pytest.mark.long
-def test_what_was_diagnosed_is_explained_again_by_its_section(bottleneck, diagnosed, location):
+def test_what_was_diagnosed_is_explained_again_by_its_section(bottleneck, run_diagnose, location):
     path, environment = location
-    done = diagnosed()
+    done = run_diagnose()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert "More: --verbose, bottleneck explain --section" in done.out
@@ -46,14 +46,14 @@ def test_what_was_diagnosed_is_explained_again_by_its_section(bottleneck, diagno
 
 
 @pytest.mark.long
-def test_nothing_is_kept_where_the_report_itself_goes_to_stdout(diagnosed, location):
-    assert json.loads(diagnosed("--json", "-").out)["steps"]
+def test_nothing_is_kept_where_the_report_itself_goes_to_stdout(run_diagnose, location):
+    assert json.loads(run_diagnose("--json", "-").out)["steps"]
     assert not location[0].exists()
 
 
 @pytest.mark.long
-def test_what_is_kept_of_a_redacted_run_has_no_names(diagnosed, location):
-    diagnosed("--redact")
+def test_what_is_kept_of_a_redacted_run_has_no_names(run_diagnose, location):
+    run_diagnose("--redact")
     text = location[0].read_text()
     assert json.loads(text)["target"]["share"].endswith("/share-1")
 
@@ -85,9 +85,9 @@ def test_without_a_kept_diagnosis_explain_says_what_to_do(bottleneck, location):
 
 
 @pytest.mark.long
-def test_a_state_folder_that_cannot_be_written_costs_nothing_but_the_hint(diagnosed, location):
+def test_a_state_folder_that_cannot_be_written_costs_nothing_but_the_hint(run_diagnose, location):
     location[0].parent.parent.mkdir()
     location[0].parent.write_text("no folder")
-    done = diagnosed()
+    done = run_diagnose()
     assert "More: --verbose, --section" in done.out
     assert "bottleneck: " not in done.err

@@ -288,7 +288,7 @@ def stored(name: str) -> Path:
 
 
 @pytest.fixture
-def with_agent() -> Report:
+def agent_report() -> Report:
     return reports.load(stored("lab-with-agent"))
 
 
@@ -347,8 +347,8 @@ ENDINGS = {
 @pytest.mark.long
 @pytest.mark.parametrize("status", reports.STATUSES)
 @pytest.mark.parametrize("change", ENDINGS)
-def test_every_ending_obeys_the_schema_and_comes_back_equal(with_agent, status, change):
-    report = replace(ENDINGS[change](with_agent), status=status)
+def test_every_ending_obeys_the_schema_and_comes_back_equal(agent_report, status, change):
+    report = replace(ENDINGS[change](agent_report), status=status)
     diagnosis = diagnose(report)
     validator = jsonschema.Draft202012Validator(report_schema.schema())
     validator.validate(json.loads(reports.dumps(report, diagnosis)))
@@ -406,11 +406,11 @@ def test_a_foreign_key_cannot_break_the_line(document, key):
     assert "twice" in refusal(reports.loads, twice.encode())
 
 
-def test_what_cannot_be_written_as_json_leaves_the_old_file(tmp_path, with_agent):
+def test_what_cannot_be_written_as_json_leaves_the_old_file(tmp_path, agent_report):
     path = tmp_path / "r.json"
     old = '{"schema": "copy-bottleneck/report/1"}'
     path.write_text(old)
-    broken = replace(with_agent, target={"share": "//nas/media", "ratio": float("nan")})
+    broken = replace(agent_report, target={"share": "//nas/media", "ratio": float("nan")})
     with pytest.raises(ValueError, match="not JSON compliant"):
         document_file.write(path, reports.dumps(broken, diagnose(broken)))
     assert path.read_text() == old
@@ -419,10 +419,10 @@ def test_what_cannot_be_written_as_json_leaves_the_old_file(tmp_path, with_agent
 
 @pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 @pytest.mark.parametrize("call", ["fsync", "fchmod"])
-def test_a_save_that_breaks_leaves_the_old_report(tmp_path, with_agent, monkeypatch, call, fault):
+def test_a_save_that_breaks_leaves_the_old_report(tmp_path, agent_report, monkeypatch, call, fault):
     path = tmp_path / "r.json"
-    document_file.write(path, reports.dumps(with_agent, diagnose(with_agent)))
-    later = replace(with_agent, status="interrupted")
+    document_file.write(path, reports.dumps(agent_report, diagnose(agent_report)))
+    later = replace(agent_report, status="interrupted")
 
     def breaks(*_arguments):
         raise fault
@@ -431,7 +431,7 @@ def test_a_save_that_breaks_leaves_the_old_report(tmp_path, with_agent, monkeypa
     with pytest.raises(type(fault)):
         document_file.write(path, reports.dumps(later, diagnose(later)))
     monkeypatch.undo()
-    assert reports.load(path) == with_agent
+    assert reports.load(path) == agent_report
     assert [each.name for each in tmp_path.iterdir()] == ["r.json"]
     document_file.write(path, reports.dumps(later, diagnose(later)))
     assert reports.load(path) == later

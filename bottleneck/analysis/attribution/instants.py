@@ -82,15 +82,11 @@ class Instants:
             instants: list[Instant] = []
             for state, share in _states(self.copy.thread.shares_at(moment.elapsed_seconds)):
                 if look is not None:
-                    instants += self._instants_at(
-                        look, moment.elapsed_seconds, state, lasted * share
-                    )
+                    instants += self._split(look, moment.elapsed_seconds, state, lasted * share)
             slices.append((lasted, instants))
         return slices
 
-    def _instants_at(
-        self, look: SocketLook, seconds: float, state: str, lasted: float
-    ) -> list[Instant]:
+    def _split(self, look: SocketLook, seconds: float, state: str, lasted: float) -> list[Instant]:
         copy = self.copy
         other = nearest(self.receiver.looks, seconds) if self.receiver else None
         room = self.receiver.receive_buffer_bytes if self.receiver else None
@@ -126,7 +122,7 @@ class Instants:
         return self.copy.disk_lag()
 
     @cached_property
-    def _rests(self) -> bool:
+    def _receiver_rests(self) -> bool:
         """Whether the receiving program leaves bytes unread and hardly runs: its CPU is no cap."""
         if self.copy.receiver == self.copy.asking:
             return self.copy.thread.mean("cpu") < RESTS_RATIO
@@ -135,7 +131,7 @@ class Instants:
         return bool(ratios) and mean(ratios) < RESTS_RATIO
 
     @cached_property
-    def _far(self) -> bool:
+    def _is_far(self) -> bool:
         """Whether a round trip is long enough for the copy to wait for it."""
         return self.sender.min_rtt_seconds >= sender_socket.FAR_SECONDS
 
@@ -152,7 +148,7 @@ class Instants:
         if self.server is None and self.copy.has_long_flush and self._is_in_last_flush(seconds):
             return "disk", self.copy.receiver
         if blocker == sender_socket.RECEIVER:
-            return UNKNOWN if self._rests else ("cpu", self.copy.receiver)
+            return UNKNOWN if self._receiver_rests else ("cpu", self.copy.receiver)
         is_queued = sender_socket.has_standing_queue(look, self.sender.segment_bytes)
         if is_queued and blocker != sender_socket.PAUSED:
             return NETWORK
@@ -160,7 +156,7 @@ class Instants:
             return UNKNOWN
         if blocker == sender_socket.PAUSED:
             return NETWORK
-        return ("smb", self.copy.serving) if self._far else UNKNOWN
+        return ("smb", self.copy.serving) if self._is_far else UNKNOWN
 
 
 _BLOCKERS = (sender_socket.NETWORK, sender_socket.WINDOW, sender_socket.SEND_BUFFER)

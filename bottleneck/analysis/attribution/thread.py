@@ -68,7 +68,7 @@ class MovingThread:
 
     @property
     def starves(self) -> bool:
-        """Whether it waited for a core longer than it ran."""
+        """Whether the thread waited for a core longer than it ran."""
         first, last = self.bins[0], self.bins[-1]
         return _wait(last) - _wait(first) > last.run_seconds - first.run_seconds
 

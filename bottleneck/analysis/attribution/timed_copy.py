@@ -118,7 +118,7 @@ class TimedCopy:
 
     @property
     def has_requests(self) -> bool:
-        """Whether its READs and WRITEs were recorded, as this tool's own copies do."""
+        """Whether the copy's READs and WRITEs were recorded, as in this tool's own copies."""
         return any(each.verb in ("read", "write") for each in self.trace.requests)
 
     @cached_property

@@ -257,7 +257,7 @@ def _flush(slow: Copy, result: MeasuredStep, fast_rate: float) -> str:
 
 
 def _unexplained_text(slow: Copy, ladder: Ladder, fast_rate: float) -> str:
-    """Returns that it is unexplained, with higher limits and components not measured."""
+    """Returns that a rate is unexplained, with higher limits and components not measured."""
     allowing: dict[tuple[str, str | None], str] = {}
     between = ""
     ceilings = [each.ceiling for each in ladder.claims if not each.ceiling.tool]

@@ -124,7 +124,7 @@ def _zone_figures(group: Group, _: Groups) -> Row:
     healthy = [each.rate for each in group.cells if not each.row["standing"]]
     curve, shape, writes = zones.curve, "no_curve", zones.step.setting.verb == "write"
     if curve is not None:
-        shape = "flat" if curve.flat else "falls" if curve.falls else "odd"
+        shape = "flat" if curve.is_flat else "falls" if curve.falls else "odd"
     ratios = [e.row["write_to_read_ratio"] for e in group.cells if writes]
     shares = [each for each in ratios if each is not None]
     count = "in one zone" if len(healthy) == 1 else f"in {len(healthy)} zones"

@@ -147,7 +147,7 @@ def _nagle(ends: Cells) -> tuple[float | None, bool]:
 
 def _small_files(report: Report) -> Iterator[MeasuredStep]:
     for result in steps.measured_steps(report, "small-files"):
-        if steps.positive(result.outcome.details, "round_trips_per_file") and result.intact:
+        if steps.positive(result.outcome.details, "round_trips_per_file") and result.is_intact:
             yield result
 
 

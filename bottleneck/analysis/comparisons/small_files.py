@@ -50,7 +50,7 @@ def _small_files(report: Report) -> Iterator[Cell]:
             copy.step
             for copy in steps.copies(report)
             if copy.step is not None
-            and copy.step.intact
+            and copy.step.is_intact
             and (copy.verb, copy.initiator, copy.is_native) == (verb, "client", False)
         )
         row = table.read(details, COLUMNS, verb=verb, file_bytes=size, verdict=None)
@@ -75,7 +75,7 @@ def _beside_large(cells: Cells) -> Cells:
 def _because(report: Report, small: Cell) -> Because:
     """Returns the component that takes most of a file's time, and the reason."""
     result, row = small.result, small.row
-    if not result.intact:
+    if not result.is_intact:
         return UNKNOWN, ""
     loads = {side: load_of(report, result, side) for side in SIDES}
     client, server = loads["client"], loads["server"]
@@ -87,7 +87,7 @@ def _because(report: Report, small: Cell) -> Because:
         return ("instrument", "client", "ceiling", CPU_TRUST), "This tool itself used a full core"
     full = hindrance(server, "server")
     if full is not None and server is not None:
-        cause = "quota" if server.is_throttled else "all-cores" if server.full else "one-core"
+        cause = "quota" if server.is_throttled else "all-cores" if server.is_full else "one-core"
         return ("cpu", "server", cause, CPU_TRUST), table.capital(full)
     return _explain_time(row, 0.0 if client is None else client.process_ratio)
 
@@ -117,9 +117,9 @@ def _figures(group: Group, groups: Groups) -> Row:
     independent = large is not None and large <= LINK_RATIO * seconds
     folder = bool(result.plan.setting.get("tree") and row["files"])
     return {
-        "altered": not result.intact,
-        "folder": result.intact and folder,
-        "alike": result.intact and not folder,
+        "altered": not result.is_intact,
+        "folder": result.is_intact and folder,
+        "alike": result.is_intact and not folder,
         "moved_bytes": result.moved_bytes,
         "doing": DOING[row["verb"]],
         "all_seconds": result.seconds,

@@ -188,7 +188,7 @@ def _taxes(report: Report) -> Iterator[Cell]:
     steps_of = {
         (each.setting.verb, each.setting.security): each
         for each in steps.measured_steps(report, "smb-tax")
-        if each.intact
+        if each.is_intact
     }
     for verb in MOVING:
         base = None

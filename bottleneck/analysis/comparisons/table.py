@@ -137,7 +137,7 @@ def list_cells(report: Report, stage: str, name: str, columns: str) -> Iterator[
     """Yields the rows that the steps of a stage list by a name in their details."""
     for result in steps.measured_steps(report, stage):
         setting = {"over": result.setting.over, "verb": result.setting.verb or None}
-        for each in steps.items(result.outcome.details, name) if result.intact else ():
+        for each in steps.items(result.outcome.details, name) if result.is_intact else ():
             row = read(each, columns, initiator=result.plan.initiator, **setting)
             if row is not None:
                 yield cell(result, row)
@@ -177,7 +177,7 @@ def copies(report: Report) -> Iterator[Cell]:
     """Yields every copy that was made and whose bytes arrived intact."""
     for copy in steps.copies(report):
         result = copy.step
-        if result is None or not result.intact:
+        if result is None or not result.is_intact:
             continue
         fields = "initiator dialect engine verb cache sender receiver is_of_file is_native"
         details = "request_bytes depth in_flight_bytes engine_server flush_seconds"

@@ -63,13 +63,13 @@ class Fix:
 
     @property
     def stays(self) -> bool:
-        """Whether its component remains a limit without it: a path has a link beside its faults."""
+        """Whether the component is a limit without this cause: a path without faults has a link."""
         is_slot = self.words[0] == "bus" and self.part == NETWORK
         return is_slot or BY_WORDS[self.words[0], self.words[2]].stays
 
     @property
     def is_link(self) -> bool:
-        """Whether it is a link's rate, to be exchanged for a faster one."""
+        """Whether the cause is a link's rate, to be exchanged for a faster one."""
         return (self.words[0], self.words[2]) == ("network", "link-rate")
 
 

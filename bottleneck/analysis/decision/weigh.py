@@ -70,7 +70,7 @@ class Probabilities:
 
     @property
     def ranked_parts(self) -> list[tuple[Part, float]]:
-        """The components, the likeliest first."""
+        """The components with their probabilities, the likeliest first."""
         return sorted(self.by_part.items(), key=lambda each: -each[1])
 
 

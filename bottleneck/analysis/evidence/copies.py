@@ -52,24 +52,24 @@ class Connection:
 
     @property
     def is_loss_based(self) -> bool:
-        """Whether its sender slows down for each lost packet; False as well where unknown."""
+        """Whether the sender slows down for each lost packet; False as well where unknown."""
         return self.control in LOSS_BASED
 
     @property
     def is_queued(self) -> bool:
-        """Whether its packets stood in a queue on the path: the link was full; or unknown."""
+        """Whether packets stood in a queue on the path: the link was full; or unknown."""
         rtt, min_rtt = self.sockets.rtt_seconds_median, self.sockets.min_rtt_seconds
         return rtt is None or min_rtt is None or rtt > QUEUED_RATIO * min_rtt
 
     @property
-    def backlog(self) -> bool:
-        """Whether its sender had more to send than its congestion window allowed."""
+    def has_backlog(self) -> bool:
+        """Whether the sender had more to send than its congestion window allowed."""
         segment = self.sockets.segment_bytes or 0.0
         return (self.sockets.unsent_bytes_median or 0.0) >= BACKLOG_SEGMENTS * segment
 
     @property
     def reader_waits(self) -> bool:
-        """Whether its receiver was observed to read everything at once."""
+        """Whether the receiver was observed to read everything at once."""
         return self.keeps_up(self.sockets.peer_window_bytes_median)
 
     def keeps_up(self, window_bytes: float | None) -> bool:
@@ -89,7 +89,7 @@ class Evidence:
 
     @property
     def step(self) -> MeasuredStep:
-        """The step that made it; only for a copy that was made."""
+        """Step that made the copy; only for a copy that was made."""
         assert self.copy.step is not None
         return self.copy.step
 
@@ -111,12 +111,12 @@ class Evidence:
 
     @property
     def is_by_client(self) -> bool:
-        """Whether this tool's client made it."""
+        """Whether this tool's client made the copy."""
         return (self.copy.initiator, self.copy.engine) == ("client", OWN)
 
     @property
     def sees_client_only(self) -> bool:
-        """Whether this tool's client made it and the server was not observed."""
+        """Whether this tool's client made the copy and the server was not observed."""
         return self.is_by_client and self.report.server is None
 
     @property
@@ -130,7 +130,7 @@ class Evidence:
 
     @property
     def own_connection(self) -> Connection:
-        """Its own connection, observed at either end."""
+        """The copy's own connection, observed at either end."""
         return Connection(self.step, self.details.sockets, is_own=True)
 
     @property
@@ -141,7 +141,7 @@ class Evidence:
         return None if self.copy.step is None else self.tcp_test
 
     def queues(self, always: bool = False) -> bool:
-        """Whether its packets stand in a queue on the path while more wait at the sender.
+        """Whether the copy's packets stand in a queue on the path while more wait at the sender.
 
         always: whether its window per round trip may allow no more; a disk's bursts queue as well.
         """
@@ -150,7 +150,7 @@ class Evidence:
         if connection is None or not connection.is_own or sockets.rtt_seconds_median is None:
             return False
         waited = sockets.rtt_seconds_median - (sockets.min_rtt_seconds or 0.0)
-        backlog = connection.backlog and (sockets.unsent_bytes_median or 0.0) >= 1
+        backlog = connection.has_backlog and (sockets.unsent_bytes_median or 0.0) >= 1
         full = sockets.send_queue_full_ratio >= (ALWAYS_RATIO if always else FULL_RATIO)
         window = sockets.congestion_window_bytes_median or math.inf
         pauses = window > PAUSED_RATIO * self.rate.median * sockets.rtt_seconds_median
@@ -169,7 +169,7 @@ class Evidence:
 
     @property
     def believed_steps(self) -> list[MeasuredStep]:
-        """The tcp steps in its direction, without those whose rate is impossible."""
+        """The tcp steps in the copy's direction, without those whose rate is impossible."""
         return hardware_limits.believed_steps(self.report, self.sender)
 
     @property
@@ -200,12 +200,12 @@ def hindrance_text(step: MeasuredStep, side: str) -> str | None:
     cpu = load(step.usage(side))
     if cpu and step.plan.stage == "disk" and (cpu.throttled_ratio or 0.0) >= STOPPED_RATIO:
         return f"the {side}'s CPU quota was used up"
-    if cpu and step.plan.stage in ("disk", "tcp") and cpu.held_up:
+    if cpu and step.plan.stage in ("disk", "tcp") and cpu.is_held_up:
         return f"the {side}'s CPU was fully used"
     return hindrance(cpu, side)
 
 
-def client_bound(step: MeasuredStep) -> bool:
+def is_client_bound(step: MeasuredStep) -> bool:
     """Whether the client's own CPU may have set the rate of a step."""
     return hindrance_text(step, "client") is not None
 
@@ -254,7 +254,7 @@ def smb_steps(report: Report, sender: str, initiator: str = "client") -> Iterato
         for step in steps.measured_steps(report, stage):
             name = (step.setting.verb or step.setting.copy).split(".")
             verb = next((part for part in name if part in steps.VERBS), None)
-            is_usable = verb and step.intact and step.plan.initiator == initiator
+            is_usable = verb and step.is_intact and step.plan.initiator == initiator
             if is_usable and steps.sender(str(verb), initiator) == sender:
                 yield step
 

@@ -88,7 +88,7 @@ def _count_host(report: Report, copy: Copy, uses: dict[Part, float], asking: str
         waits = memory_wait(usage) if usage is not None else 0.0
         if waits > 0:
             uses[part] = max(min(1.0, waits), uses.get(part, 0.0))
-        if load.full:
+        if load.is_full:
             # A program whose reads wait for the network waits for no core meanwhile.
             idle = uses.get(NETWORK, 0.0) if copy.is_running and side == asking else 0.0
             uses[part] = max(min(1.0 - idle, load.all_cores_ratio), uses.get(part, 0.0))

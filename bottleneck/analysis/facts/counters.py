@@ -60,7 +60,7 @@ def cpu_counted(report: Report, step: MeasuredStep, side: str) -> tuple[Fact, ..
     share = run + wait * min(1.0, run / total) if total > 0 else run
     interrupts = usage.softirq_ratio * len(usage.core_busy_ratios)
     load = load_of(report, step, side)
-    full = load.all_cores_ratio if load is not None and load.full else 0.0
+    full = load.all_cores_ratio if load is not None and load.is_full else 0.0
     if load is not None and load.is_starved:
         full = run + (load.waiting_ratio or 0.0)
     stopped, swapping = usage.throttled_ratio or 0.0, memory_wait(usage)

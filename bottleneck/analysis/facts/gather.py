@@ -97,7 +97,7 @@ def _chain(copy: Copy) -> Iterator[Part]:
     if copy.on_one_host:
         yield from (("disk", copy.initiator), ("cpu", copy.initiator))
         return
-    if copy.cache != "cached" or (copy.step is not None and not steps.from_ram(copy.step)):
+    if copy.cache != "cached" or (copy.step is not None and not steps.may_be_from_ram(copy.step)):
         yield "disk", copy.sender
     yield "cpu", copy.sender
     yield "tcp", copy.sender

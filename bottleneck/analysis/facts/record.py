@@ -127,7 +127,7 @@ class CopyFacts:
 
     @property
     def is_watched(self) -> bool:
-        """Whether its time was observed by looks at single moments, and not by counters."""
+        """Whether the copy's time was observed by looks at single moments, and not by counters."""
         return self.view not in ("counters", "")
 
     def facts_of(self, part: Part, *kinds: Kind) -> list[Fact]:
@@ -153,13 +153,8 @@ class CopyFacts:
 
 
 def each_part(
-    parts: Iterable[Part],
-    kind: Kind,
-    level: Level,
-    words: str,
-    *steps: int,
-    is_of_twin: bool = False,
+    parts: Iterable[Part], kind: Kind, level: Level, words: str, *steps: int, is_twin: bool = False
 ) -> Iterator[Fact]:
     """Yields the same fact about several components."""
     for part in parts:
-        yield Fact(part, kind, level, words, steps, is_of_twin)
+        yield Fact(part, kind, level, words, steps, is_twin)

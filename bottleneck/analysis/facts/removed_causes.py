@@ -24,7 +24,7 @@ def without(report: Report, copy: Copy) -> Iterator[RateWithout]:
         yield RateWithout("round-trips", copy.initiator, _level(copy.beside))
     likes = [each for each in steps.copies(report) if _is_alike(copy, each)]
     newer = (each.step for each in likes if steps.age(each.dialect) > steps.age(copy.dialect))
-    rates = [each for each in newer if each is not None and each.intact]
+    rates = [each for each in newer if each is not None and each.is_intact]
     if rates:
         best = max(rates, key=lambda each: each.rate.median)
         yield RateWithout("dialect", None, _level(best))
@@ -39,7 +39,7 @@ def without(report: Report, copy: Copy) -> Iterator[RateWithout]:
         plain = copy.name.removeprefix(steps.OF_FILE)
         for each in steps.copies(report):
             if each.name == plain and each.dialect == copy.dialect and each.step is not None:
-                if each.step.intact:
+                if each.step.is_intact:
                     yield from (RateWithout(e, None, _level(each.step)) for e in ("seek", "zone"))
                 return
 
@@ -54,4 +54,4 @@ def _is_alike(copy: Copy, other: Copy) -> bool:
 
 
 def _is_same_session(copy: Copy, tax: MeasuredStep) -> bool:
-    return tax.sender == copy.sender and tax.intact and tax.setting.dialect == copy.dialect
+    return tax.sender == copy.sender and tax.is_intact and tax.setting.dialect == copy.dialect

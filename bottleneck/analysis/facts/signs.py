@@ -121,7 +121,7 @@ def server_signs(copy: Copy, step: MeasuredStep, timed: TimedCopy | None) -> Ite
     on_one_host = timed is not None and timed.on_one_host
     if timed is not None and on_one_host and timed.thread.mean("write") > timed.thread.mean("read"):
         yield Sign("writes-most", words="its program waited for writes more than for reads")
-    beside = copy.beside if copy.beside and steps.alike_sources(step, copy.beside) else None
+    beside = copy.beside if copy.beside and steps.has_alike_sources(step, copy.beside) else None
     # A slower program that nearly fills a core does not wait for replies.
     fills = is_nearly_full(step.usage(copy.initiator))
     if beside and not fills and beside.rate.median > FASTER_RATIO * step.rate.median:

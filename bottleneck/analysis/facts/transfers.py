@@ -33,7 +33,7 @@ def transfer_facts(report: Report, copy: Copy) -> Iterator[Fact]:
         level = Level(step.rate.low, step.rate.median, step.rate.high)
         parts = _shared_parts(report, copy, step)
         words, is_twin = f"{name}{ends}{by}", _is_twin(report, copy, step)
-        yield from each_part(parts, SHOWN, level, words, step.index, is_of_twin=is_twin)
+        yield from each_part(parts, SHOWN, level, words, step.index, is_twin=is_twin)
     for step in smb_steps(report, copy.receiver, copy.initiator):
         if hardware_limits.impossible(report, step) is None and step.setting.end != "memory":
             name = step.setting.copy or f"{step.plan.stage} {step.setting.verb}"

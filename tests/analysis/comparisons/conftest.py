@@ -23,9 +23,7 @@ def plan(*steps: Any) -> tuple[Any, ...]:
 
 @pytest.fixture
 def plant() -> Callable[..., Any]:
-    """Adds steps to a world, each a method of it with what that takes; a rate in a list is that of
-    three quiet runs.
-    """
+    """Adds steps to a world by its methods; a rate in a list is of three quiet runs."""
 
     def planted(world: Any, *steps: tuple[Any, ...]) -> Any:
         for name, *arguments in steps:
@@ -38,17 +36,17 @@ def plant() -> Callable[..., Any]:
 
 
 @pytest.fixture
-def bare(empty_world: Callable[..., Any]) -> Any:
+def hosts(empty_world: Callable[..., Any]) -> Any:
     """Two hosts of which nothing is known yet."""
     return empty_world()
 
 
 @pytest.fixture
-def path(bare: Any) -> Any:
+def path(hosts: Any) -> Any:
     """Two hosts with a path of 1 Gbit/s between them, and without disks yet."""
-    bare.tcp("push", 117.6)
-    bare.tcp("pull", 117.5)
-    return bare
+    hosts.tcp("push", 117.6)
+    hosts.tcp("pull", 117.5)
+    return hosts
 
 
 def lines(comparison: Comparison) -> Iterator[str]:
@@ -65,7 +63,7 @@ def lines(comparison: Comparison) -> Iterator[str]:
 
 
 @pytest.fixture
-def says(request: pytest.FixtureRequest, golden: Callable[[str], None]) -> Callable[..., None]:
+def store(request: pytest.FixtureRequest, golden: Callable[[str], None]) -> Callable[..., None]:
     """Keeps what the comparisons of a world say, of those that the test's module is about."""
 
     def noted(world: Any, **changes: Any) -> None:

@@ -51,5 +51,5 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("steps", PLANTED.values(), ids=PLANTED)
-def test_cached_and_uncached_copies_side_by_side(path, plant, steps, says):
-    says(plant(path, *steps))
+def test_cached_and_uncached_copies_side_by_side(path, plant, steps, store):
+    store(plant(path, *steps))

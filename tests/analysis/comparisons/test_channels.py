@@ -27,21 +27,21 @@ RATES = {
 
 
 @pytest.mark.parametrize("rates", RATES.values(), ids=RATES)
-def test_the_fewest_connections_that_are_enough_are_held_against_one(bare, rates, says):
-    multichannel(bare, rates)
-    says(bare)
+def test_the_fewest_connections_that_are_enough_are_held_against_one(hosts, rates, store):
+    multichannel(hosts, rates)
+    store(hosts)
 
 
-def test_each_direction_has_its_own(bare, says):
-    multichannel(bare, {1: 112, 2: 210})
-    multichannel(bare, {1: 50, 2: 99}, verb="push")
-    says(bare)
+def test_each_direction_has_its_own(hosts, store):
+    multichannel(hosts, {1: 112, 2: 210})
+    multichannel(hosts, {1: 50, 2: 99}, verb="push")
+    store(hosts)
 
 
-def test_a_full_core_of_this_tool_may_hide_a_gain(bare, says):
-    bare.busy["client"] = FULL
-    multichannel(bare, {1: 112, 2: 115})
-    says(bare)
+def test_a_full_core_of_this_tool_may_hide_a_gain(hosts, store):
+    hosts.busy["client"] = FULL
+    multichannel(hosts, {1: 112, 2: 115})
+    store(hosts)
 
 
 REASONS = {
@@ -53,25 +53,25 @@ REASONS = {
 
 
 @pytest.mark.parametrize("reason", REASONS.values(), ids=REASONS)
-def test_a_server_that_takes_one_connection_is_said_to_offer_no_more(bare, reason, says):
-    bare.put("smb-multichannel", "client", SETTING, Skipped(reason))
-    says(bare)
-    comparisons = diagnose(bare.report()).comparisons
+def test_a_server_that_takes_one_connection_is_said_to_offer_no_more(hosts, reason, store):
+    hosts.put("smb-multichannel", "client", SETTING, Skipped(reason))
+    store(hosts)
+    comparisons = diagnose(hosts.report()).comparisons
     assert [each.sentence for each in comparisons] == figures("channels", comparisons)[0]
 
 
-def test_what_was_not_measured_or_arrived_altered_tells_nothing(bare, says):
-    bare.put("smb-multichannel", "client", SETTING, Skipped("out of time"))
-    multichannel(bare, {1: 112})
-    multichannel(bare, {2: 112, 4: 200})
-    multichannel(bare, {1: 112, 2: 210}, hash_ok=False)
-    multichannel(bare, {1: 112}, cells=[7, {"channels": "2", "bytes_per_second": 1e8}])
-    says(bare)
+def test_what_was_not_measured_or_arrived_altered_tells_nothing(hosts, store):
+    hosts.put("smb-multichannel", "client", SETTING, Skipped("out of time"))
+    multichannel(hosts, {1: 112})
+    multichannel(hosts, {2: 112, 4: 200})
+    multichannel(hosts, {1: 112, 2: 210}, hash_ok=False)
+    multichannel(hosts, {1: 112}, cells=[7, {"channels": "2", "bytes_per_second": 1e8}])
+    store(hosts)
 
 
-def test_the_table_has_a_row_for_each_number(bare):
-    multichannel(bare, RATES["two are enough"])
-    *_, table = figures("channels", list(diagnose(bare.report()).comparisons))
+def test_the_table_has_a_row_for_each_number(hosts):
+    multichannel(hosts, RATES["two are enough"])
+    *_, table = figures("channels", list(diagnose(hosts.report()).comparisons))
     assert table.title == TABLES["channels"].heading == "SMB multichannel"
     assert [row.cells for row in table.rows] == [
         ("pull", "1", "112 MB/s", "1.0x"),

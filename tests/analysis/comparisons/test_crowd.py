@@ -21,5 +21,5 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("steps", PLANTED.values(), ids=PLANTED)
-def test_what_was_measured_in_a_crowd_is_not_relied_on(bare, plant, steps, says):
-    says(plant(bare, *steps))
+def test_what_was_measured_in_a_crowd_is_not_relied_on(hosts, plant, steps, store):
+    store(plant(hosts, *steps))

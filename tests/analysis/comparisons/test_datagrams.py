@@ -64,7 +64,7 @@ CLEAN = {
         ),
     ],
 )
-def test_an_account_of_datagrams(bare, changes, says):
+def test_an_account_of_datagrams(hosts, changes, store):
     account = {"verb": "push", "initiator": "client", **CLEAN, **changes}
-    bare.add("udp", account.pop("initiator"), {"verb": account.pop("verb")}, 94, account)
-    says(bare)
+    hosts.add("udp", account.pop("initiator"), {"verb": account.pop("verb")}, 94, account)
+    store(hosts)

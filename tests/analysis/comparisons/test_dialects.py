@@ -56,13 +56,13 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("steps", PLANTED.values(), ids=PLANTED)
-def test_dialects_side_by_side(world, plant, steps, says):
-    says(plant(world, *steps))
+def test_dialects_side_by_side(world, plant, steps, store):
+    store(plant(world, *steps))
 
 
 @pytest.mark.parametrize("seconds", [0.02, 1.02], ids=["about", "repeated: the copy refutes it"])
-def test_a_round_trip_by_one_connect_is_told_as_about(world, plant, seconds, says):
-    says(plant(world, OLD, NEW), target={"connect_seconds": seconds})
+def test_a_round_trip_by_one_connect_is_told_as_about(world, plant, seconds, store):
+    store(plant(world, OLD, NEW), target={"connect_seconds": seconds})
 
 
 OTHERS = {
@@ -77,5 +77,5 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("step", OTHERS.values(), ids=OTHERS)
-def test_what_is_not_the_same_copy_is_not_compared(world, plant, step, says):
-    says(plant(world, ("copy", "pull.cached", 112), step))
+def test_what_is_not_the_same_copy_is_not_compared(world, plant, step, store):
+    store(plant(world, ("copy", "pull.cached", 112), step))

@@ -63,8 +63,8 @@ OVER_A_PATH_THAT_CARRIES_117_BOTH_WAYS = {
     OVER_A_PATH_THAT_CARRIES_117_BOTH_WAYS.values(),
     ids=OVER_A_PATH_THAT_CARRIES_117_BOTH_WAYS,
 )
-def test_over_a_path_that_carries_117_both_ways(path, plant, steps, says):
-    says(plant(path, *steps))
+def test_over_a_path_that_carries_117_both_ways(path, plant, steps, store):
+    store(plant(path, *steps))
 
 
 OVER_A_PATH_OF_ITS_OWN = {
@@ -110,8 +110,8 @@ OVER_A_PATH_OF_ITS_OWN = {
 
 
 @pytest.mark.parametrize("steps", OVER_A_PATH_OF_ITS_OWN.values(), ids=OVER_A_PATH_OF_ITS_OWN)
-def test_over_a_path_of_its_own(bare, plant, steps, says):
-    says(plant(bare, *steps))
+def test_over_a_path_of_its_own(hosts, plant, steps, store):
+    store(plant(hosts, *steps))
 
 
 PUSH = ("copy", "push.cached", [112])
@@ -143,11 +143,11 @@ BETWEEN_TWO_KNOWN_HOSTS = {
 
 
 @pytest.mark.parametrize("steps", BETWEEN_TWO_KNOWN_HOSTS.values(), ids=BETWEEN_TWO_KNOWN_HOSTS)
-def test_between_two_known_hosts(world, plant, steps, says):
-    says(plant(world, *steps))
+def test_between_two_known_hosts(world, plant, steps, store):
+    store(plant(world, *steps))
 
 
-def test_the_receivers_window_is_named_where_it_holds_one_direction(path, plant, sockets, says):
+def test_the_receivers_window_is_named_where_it_holds_one_direction(path, plant, sockets, store):
     connection = sockets(
         by="receive-window",
         receive_window_limited_ratio=0.9,
@@ -155,17 +155,17 @@ def test_the_receivers_window_is_named_where_it_holds_one_direction(path, plant,
         in_flight_bytes_median=64000,
         rtt_seconds_median=0.0163,
     )
-    says(plant(path, *FAST, *both(100, 4, pull={"details": {"sockets": connection}})))
+    store(plant(path, *FAST, *both(100, 4, pull={"details": {"sockets": connection}})))
 
 
 def test_with_nothing_measured_beside_the_copies_nothing_is_said_to_carry_more(
-    empty_world, plant, says
+    empty_world, plant, store
 ):
-    says(plant(empty_world(agent=False), *both(96, 25, push=IDLE, pull=IDLE)))
+    store(plant(empty_world(agent=False), *both(96, 25, push=IDLE, pull=IDLE)))
 
 
-def test_a_rate_beyond_physics_compares_nothing(world, plant, says):
+def test_a_rate_beyond_physics_compares_nothing(world, plant, store):
     plant(world, *both(100, 900))
     slow = replace(world.client.interface, rate_bits_per_second=1_000_000_000)
     world.client = replace(world.client, interface=slow)
-    says(world)
+    store(world)

@@ -11,17 +11,17 @@ def acknowledged(rate, flush_seconds=2.0):
     return {"acknowledged_bytes_per_second": rate * 1e6, "flush_seconds": flush_seconds}
 
 
-def test_both_rates_are_told_where_they_differ(world, says):
+def test_both_rates_are_told_where_they_differ(world, store):
     world.copy("push.cached", (98, 100, 102), details=acknowledged(200))
     world.copy("push.uncached", (98, 100, 102), details=acknowledged(150, 1.0))
-    says(world)
+    store(world)
 
 
-def test_what_the_system_copied_says_so(world, says):
+def test_what_the_system_copied_says_so(world, store):
     n = world.native("push.cached", 100)
     step, outcome = world.entries[n]
     world.entries[n] = (step, replace(outcome, details={**outcome.details, **acknowledged(900)}))
-    says(world)
+    store(world)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_what_the_system_copied_says_so(world, says):
     ],
     ids=["the same", "not told", "half told", "altered", "not flushed", "a pull"],
 )
-def test_what_does_not_differ_or_is_no_flushed_push_is_left_out(world, name, details, says):
+def test_what_does_not_differ_or_is_no_flushed_push_is_left_out(world, name, details, store):
     world.copy(name, 100, details=details)
     world.fail("push.uncached", "reset")
-    says(world)
+    store(world)

@@ -76,5 +76,5 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("steps", PLANTED.values(), ids=PLANTED)
-def test_who_should_start_a_copy(world, plant, steps, says):
-    says(plant(world, *steps))
+def test_who_should_start_a_copy(world, plant, steps, store):
+    store(plant(world, *steps))

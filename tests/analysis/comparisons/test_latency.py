@@ -69,37 +69,37 @@ TOLD = {
 
 
 @pytest.mark.parametrize("details", TOLD.values(), ids=TOLD)
-def test_what_a_latency_stage_tells(world, details, says):
+def test_what_a_latency_stage_tells(world, details, store):
     latency(world, **details)
-    says(world)
+    store(world)
 
 
 @pytest.mark.parametrize(
     ("seconds", "plain_seconds"), [(0.00027, 0.00026), (0.082, 0.041), (0.15, 0.08)]
 )
-def test_one_round_trip_more_is_no_trap(world, seconds, plain_seconds, says):
+def test_one_round_trip_more_is_no_trap(world, seconds, plain_seconds, store):
     """The other end acknowledges at once: Nagle waits for the head's round trip and no longer."""
     ratio = seconds / plain_seconds
     latency(world, nagle={"seconds": seconds, "plain_seconds": plain_seconds, "ratio": ratio})
-    says(world)
+    store(world)
 
 
-def test_what_a_small_file_costs_follows(world, says):
+def test_what_a_small_file_costs_follows(world, store):
     latency(world)
     world.small_files("pull", 0.0042, 0.00025)
-    says(world)
+    store(world)
 
 
-def test_without_a_fit_the_median_of_one_byte_tells_what_a_small_file_costs(world, says):
+def test_without_a_fit_the_median_of_one_byte_tells_what_a_small_file_costs(world, store):
     latency(world, {"refused": "of something"})
     world.small_files("push", 0.0042, 0.00025, round_trips=4.0)
-    says(world)
+    store(world)
 
 
 @pytest.mark.parametrize("table", [None, [], [{}], "x", [1], [row(1, 5, "cold", 0.1)]])
-def test_without_a_table_there_is_nothing_to_tell(world, table, says):
+def test_without_a_table_there_is_nothing_to_tell(world, table, store):
     latency(world, table=table)
-    says(world)
+    store(world)
 
 
 @pytest.mark.parametrize("strange", [None, -1, 0, 1e-300, 2**63, "x", [], {"a": 1}, float("inf")])
@@ -114,7 +114,7 @@ def test_forged_figures_break_nothing(world, strange):
         assert comparison.sentence
 
 
-def test_small_files_that_arrived_altered_are_not_reckoned_with(world, says):
+def test_small_files_that_arrived_altered_are_not_reckoned_with(world, store):
     latency(world)
     world.small_files("pull", 0.0042, 0.00025, hash_ok=False)
-    says(world)
+    store(world)

@@ -43,5 +43,5 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("steps", PLANTED.values(), ids=PLANTED)
-def test_the_systems_copy_beside_this_tools(world, plant, steps, says):
-    says(plant(world, *steps))
+def test_the_systems_copy_beside_this_tools(world, plant, steps, store):
+    store(plant(world, *steps))

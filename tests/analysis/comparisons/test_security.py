@@ -49,11 +49,11 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("steps", PLANTED.values(), ids=PLANTED)
-def test_security_costs_what_it_takes_of_the_rate(bare, plant, steps, says):
-    says(plant(bare, *steps))
+def test_security_costs_what_it_takes_of_the_rate(hosts, plant, steps, store):
+    store(plant(hosts, *steps))
 
 
-def test_this_tools_own_full_core_is_called_that(empty_world, plant, says):
+def test_this_tools_own_full_core_is_called_that(empty_world, plant, store):
     full = {"client": {**FULL, "copy_cpu_seconds": 3.9}}
     steps = (("tax", "push", "plain", [800]), ("tax", "push", "encrypted", [300], full))
-    says(plant(empty_world(agent=False), *steps))
+    store(plant(empty_world(agent=False), *steps))

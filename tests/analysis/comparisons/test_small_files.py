@@ -54,26 +54,26 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("steps", PLANTED.values(), ids=PLANTED)
-def test_what_the_time_of_a_small_file_goes_to(world, plant, steps, says):
-    says(plant(world, *steps))
+def test_what_the_time_of_a_small_file_goes_to(world, plant, steps, store):
+    store(plant(world, *steps))
 
 
-def test_a_folder_of_the_users_own_is_told_by_its_files(world, says):
+def test_a_folder_of_the_users_own_is_told_by_its_files(world, store):
     """4 MB/s in 400 files of whatever size."""
     index = world.small_files("push", 0.004, 0.0002)
     world.entries[index][0].setting["tree"] = "/home/ann/project"
-    says(world)
+    store(world)
 
 
-def test_without_an_agent_the_server_is_not_looked_at(empty_world, plant, says):
-    says(plant(empty_world(agent=False), FAR))
+def test_without_an_agent_the_server_is_not_looked_at(empty_world, plant, store):
+    store(plant(empty_world(agent=False), FAR))
 
 
 @pytest.mark.parametrize("verb", ["pull", "push"])
-def test_strange_details_tell_nothing(world, verb, says):
+def test_strange_details_tell_nothing(world, verb, store):
     world.small_files("sideways", 0.03, 0.01)
     index = world.small_files(verb, 0.03, 0.01)
     step, outcome = world.entries[index]
     for strange in ({}, {"seconds_per_file": 0}, {"seconds_per_file": "3 ms"}):
         world.entries[index] = (step, type(outcome)(outcome.runs, outcome.initiator, None, strange))
-        says(world)
+        store(world)

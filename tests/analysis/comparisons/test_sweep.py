@@ -55,15 +55,15 @@ SWEPT = {
 
 
 @pytest.mark.parametrize(("rates", "extra"), SWEPT.values(), ids=SWEPT)
-def test_the_buffer_that_is_enough(world, rates, extra, says):
+def test_the_buffer_that_is_enough(world, rates, extra, store):
     sweep(world, rates, **extra)
-    says(world)
+    store(world)
 
 
 @pytest.mark.parametrize("points", [None, [], [{}], "x", [{"buffer_bytes": 1}], [1, None]])
-def test_without_points_there_is_nothing_to_compare(world, points, says):
+def test_without_points_there_is_nothing_to_compare(world, points, store):
     sweep(world, SEED, points=points)
-    says(world)
+    store(world)
 
 
 @pytest.mark.parametrize("strange", [None, -1, 0, 1e-300, 2**63, "x", [], {"a": 1}, float("inf")])
@@ -78,9 +78,9 @@ def test_a_forged_point_breaks_nothing(world, key, strange):
     assert all(each.sentence for each in diagnose(world.report()).comparisons)
 
 
-def test_a_rate_beyond_the_link_is_not_believed(world, says):
+def test_a_rate_beyond_the_link_is_not_believed(world, store):
     world.client = replace(
         world.client, interface=replace(world.client.interface, rate_bits_per_second=10**9)
     )
     sweep(world, {8 * KIB: 34.0, 64 * KIB: 400.0})
-    says(world)
+    store(world)

@@ -79,12 +79,12 @@ KNOWN = {
 
 
 @pytest.mark.parametrize(("cells", "extra"), KNOWN.values(), ids=KNOWN)
-def test_windows_and_streams_side_by_side(bare, cells, extra, says):
-    says(measured(bare, cells, **extra))
+def test_windows_and_streams_side_by_side(hosts, cells, extra, store):
+    store(measured(hosts, cells, **extra))
 
 
-def test_what_time_or_this_tool_left_out_is_said(empty_world, says):
-    says(
+def test_what_time_or_this_tool_left_out_is_said(empty_world, store):
+    store(
         measured(
             empty_world(),
             LONG_PATH,
@@ -94,39 +94,39 @@ def test_what_time_or_this_tool_left_out_is_said(empty_world, says):
     )
 
 
-def test_a_host_that_was_full_is_not_told_as_bad_tuning(bare, says):
+def test_a_host_that_was_full_is_not_told_as_bad_tuning(hosts, store):
     cells = [cell(0, 1, 2.8), *LONG_PATH[1:]]
     full = {"core_busy_ratios": (1.0, 1.0), "busiest_process_ratio": 1.0}
-    says(measured(bare, cells, client=full))
+    store(measured(hosts, cells, client=full))
 
 
-def test_packets_that_never_left_the_host_have_no_product(bare, says):
-    bare.client = replace(bare.client, interface=replace(bare.client.interface, name="lo"))
-    says(measured(bare, LONG_PATH))
+def test_packets_that_never_left_the_host_have_no_product(hosts, store):
+    hosts.client = replace(hosts.client, interface=replace(hosts.client.interface, name="lo"))
+    store(measured(hosts, LONG_PATH))
 
 
-def test_a_figure_that_is_not_known_stays_unknown(bare, says):
+def test_a_figure_that_is_not_known_stays_unknown(hosts, store):
     cells = [
         {"window_bytes": window, "streams": 1, "bytes_per_second": rate}
         for window, rate in ((0, 1e6), (16 * KIB, 2e6))
     ]
     fields = {"rtt_seconds": None, "bdp_bytes": "much", "knee": None}
-    says(measured(bare, cells, details=fields))
+    store(measured(hosts, cells, details=fields))
 
 
 @pytest.mark.parametrize(
     "cells", ["many", [7, {"streams": 0}], [], LONG_PATH[:1], [LONG_PATH[0]] * 3]
 )
-def test_strange_cells_and_one_alone_tell_nothing(bare, cells, says):
-    says(measured(bare, cells))
+def test_strange_cells_and_one_alone_tell_nothing(hosts, cells, store):
+    store(measured(hosts, cells))
 
 
-def test_a_rate_beyond_the_link_is_not_believed(bare, says):
+def test_a_rate_beyond_the_link_is_not_believed(hosts, store):
     for side in ("client", "server"):
-        host = getattr(bare, side)
+        host = getattr(hosts, side)
         slow = replace(host.interface, rate_bits_per_second=10**7)
-        setattr(bare, side, replace(host, interface=slow))
-    says(measured(bare, [cell(0, 1, 2.8), *LONG_PATH[1:]]))
+        setattr(hosts, side, replace(host, interface=slow))
+    store(measured(hosts, [cell(0, 1, 2.8), *LONG_PATH[1:]]))
 
 
 @pytest.mark.parametrize(
@@ -136,10 +136,10 @@ def test_a_rate_beyond_the_link_is_not_believed(bare, says):
         [{"reason": "nothing arrived"}, {"reason": "gone"}],
     ],
 )
-def test_cells_that_broke_are_said_with_the_first_reason(bare, broken, says):
-    says(measured(bare, LONG_PATH, details={"broken": broken}))
+def test_cells_that_broke_are_said_with_the_first_reason(hosts, broken, store):
+    store(measured(hosts, LONG_PATH, details={"broken": broken}))
 
 
 @pytest.mark.parametrize("broken", [5, "x", [5], {"reason": "x"}])
-def test_what_is_told_of_broken_cells_otherwise_is_left_aside(bare, broken, says):
-    says(measured(bare, LONG_PATH, details={"broken": broken}))
+def test_what_is_told_of_broken_cells_otherwise_is_left_aside(hosts, broken, store):
+    store(measured(hosts, LONG_PATH, details={"broken": broken}))

@@ -29,19 +29,19 @@ def disc(outer: float, inner: float, many: int = 9) -> list[float]:
     return [(outer**2 - place * (outer**2 - inner**2)) ** 0.5 for place in places]
 
 
-def test_a_spinning_disc_is_told_by_its_edges_and_its_weak_zone(bare, says):
+def test_a_spinning_disc_is_told_by_its_edges_and_its_weak_zone(hosts, store):
     rates = disc(180, 92)
     rates[4] = 60
-    step(bare, "read", 120, "zones", zones=zones(rates), seek_seconds=0.0083)
-    says(bare)
+    step(hosts, "read", 120, "zones", zones=zones(rates), seek_seconds=0.0083)
+    store(hosts)
 
 
 @pytest.mark.parametrize(
     "rates", [[500, 505, 498, 510, 502], [60, 30], [500, 90, 400, 60, 300, 510, 80], disc(92, 180)]
 )
-def test_what_is_no_spinning_disc_is_said_to_be_none(bare, rates, says):
-    step(bare, "read", 100, "zones", zones=zones(rates))
-    says(bare)
+def test_what_is_no_spinning_disc_is_said_to_be_none(hosts, rates, store):
+    step(hosts, "read", 100, "zones", zones=zones(rates))
+    store(hosts)
 
 
 def place_zones(places: list[float], rates: list[float]) -> list[dict[str, float]]:
@@ -53,25 +53,25 @@ def place_zones(places: list[float], rates: list[float]) -> list[dict[str, float
     ]
 
 
-def test_of_a_disc_that_was_read_and_written_both_rates_of_a_place_are_told(bare, says):
-    step(bare, "read", 120, "zones", zones=zones(disc(180, 90)))
+def test_of_a_disc_that_was_read_and_written_both_rates_of_a_place_are_told(hosts, store):
+    step(hosts, "read", 120, "zones", zones=zones(disc(180, 90)))
     places = [0.05, 0.15, 0.25, 0.35, 0.45]
     written = [0.95 * (180**2 - place * (180**2 - 90**2)) ** 0.5 for place in places]
-    step(bare, "write", 120, "zones", zones=place_zones(places, written))
-    says(bare)
+    step(hosts, "write", 120, "zones", zones=place_zones(places, written))
+    store(hosts)
 
 
 @pytest.mark.parametrize("rates", [[60, 60.4, 59.8, 60.1, 60.2], [70, 69, 71, 68, 68]])
-def test_a_part_of_a_disk_tells_one_rate_or_no_curve(bare, rates, says):
-    step(bare, "write", 60, "zones", zones=place_zones([0.05, 0.15, 0.25, 0.35, 0.45], rates))
-    says(bare)
+def test_a_part_of_a_disk_tells_one_rate_or_no_curve(hosts, rates, store):
+    step(hosts, "write", 60, "zones", zones=place_zones([0.05, 0.15, 0.25, 0.35, 0.45], rates))
+    store(hosts)
 
 
 @pytest.mark.parametrize("why", ["", "ssd", "untold"])
-def test_where_one_part_of_the_disk_is_reached_no_curve_is_told(bare, why, says):
+def test_where_one_part_of_the_disk_is_reached_no_curve_is_told(hosts, why, store):
     near = place_zones([0.05, 0.1, 0.15], [70, 69, 68])
-    step(bare, "write", 70, "zones", zones=zones([480]) if why else near, one_place=why)
-    says(bare)
+    step(hosts, "write", 70, "zones", zones=zones([480]) if why else near, one_place=why)
+    store(hosts)
 
 
 PLACE = {
@@ -87,22 +87,22 @@ PLACE = {
 }
 
 
-def test_a_files_place_is_held_against_the_edge(bare, says):
-    step(bare, "read", 45, "zones", zones=zones(disc(60, 30)), seek_seconds=0.008)
-    step(bare, "read", 32, "sequential", place=PLACE)
-    step(bare, "read", 20, "file", place={**PLACE, "fragments": 1001, "unwritten_bytes": 4096})
-    says(bare)
+def test_a_files_place_is_held_against_the_edge(hosts, store):
+    step(hosts, "read", 45, "zones", zones=zones(disc(60, 30)), seek_seconds=0.008)
+    step(hosts, "read", 32, "sequential", place=PLACE)
+    step(hosts, "read", 20, "file", place={**PLACE, "fragments": 1001, "unwritten_bytes": 4096})
+    store(hosts)
 
 
-def test_without_zones_the_place_alone_is_told(bare, says):
-    step(bare, "read", 32, "sequential", place=PLACE)
-    says(bare)
+def test_without_zones_the_place_alone_is_told(hosts, store):
+    step(hosts, "read", 32, "sequential", place=PLACE)
+    store(hosts)
 
 
-def test_one_small_read_at_a_time_against_many(bare, says):
+def test_one_small_read_at_a_time_against_many(hosts, store):
     random = {"bytes": 4096, "depth_1_per_second": 120, "depth_32_per_second": 300}
-    step(bare, "read", 45, "zones", zones=zones(disc(60, 30)), seek_seconds=0.008, random=random)
-    says(bare)
+    step(hosts, "read", 45, "zones", zones=zones(disc(60, 30)), seek_seconds=0.008, random=random)
+    store(hosts)
 
 
 LONG = {"acknowledged_bytes_per_second": 9e8, "sustained_bytes_per_second": 1e8}
@@ -118,27 +118,27 @@ LONG = {"acknowledged_bytes_per_second": 9e8, "sustained_bytes_per_second": 1e8}
         (None, 819 << 20),
     ],
 )
-def test_the_knee_is_held_against_the_dirty_limit(bare, knee, limit, says):
+def test_the_knee_is_held_against_the_dirty_limit(hosts, knee, limit, store):
     extra = {"knee_bytes": knee, "dirty_limit_bytes": limit, "flush_seconds": 3.0}
-    step(bare, "write", 200, "sustained", **LONG, **extra)
-    says(bare)
+    step(hosts, "write", 200, "sustained", **LONG, **extra)
+    store(hosts)
 
 
-def test_forced_writes_stand_beside_those_that_are_flushed_once(bare, says):
-    step(bare, "write", 108, "sequential")
-    says(bare)
+def test_forced_writes_stand_beside_those_that_are_flushed_once(hosts, store):
+    step(hosts, "write", 108, "sequential")
+    store(hosts)
     sync = {"median": 0.03, "p99": 0.06}
-    step(bare, "write", 20, "synced", request_bytes=1 << 20, sync_seconds=sync)
-    says(bare)
+    step(hosts, "write", 20, "synced", request_bytes=1 << 20, sync_seconds=sync)
+    store(hosts)
 
 
-def test_one_depth_of_small_reads_alone_is_told_without_a_gain(bare, says):
+def test_one_depth_of_small_reads_alone_is_told_without_a_gain(hosts, store):
     random = {"bytes": 4096, "depth_32_per_second": 300}
-    step(bare, "read", 45, "zones", zones=zones(disc(60, 30)), random=random)
-    says(bare)
+    step(hosts, "read", 45, "zones", zones=zones(disc(60, 30)), random=random)
+    store(hosts)
 
 
-def test_forced_writes_beside_long_ones_alone_are_told_without_the_flush(bare, says):
-    step(bare, "write", 200, "sustained", **LONG, knee_bytes=800 << 20)
-    step(bare, "write", 20, "synced", request_bytes=1 << 20)
-    says(bare)
+def test_forced_writes_beside_long_ones_alone_are_told_without_the_flush(hosts, store):
+    step(hosts, "write", 200, "sustained", **LONG, knee_bytes=800 << 20)
+    step(hosts, "write", 20, "synced", request_bytes=1 << 20)
+    store(hosts)

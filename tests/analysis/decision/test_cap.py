@@ -82,63 +82,65 @@ SCATTER = {
 
 
 @pytest.mark.parametrize(("cap", "rate", "extra"), CONFIDENCE.values(), ids=CONFIDENCE)
-def test_a_verdict_is_as_sure_as_its_weakest_part(pulled, cap, rate, extra, says):
-    says(pulled(rate, **extra), cap)
+def test_a_verdict_is_as_sure_as_its_weakest_part(pull_of, cap, rate, extra, expect):
+    expect(pull_of(rate, **extra), cap)
 
 
 @pytest.mark.parametrize(("cap", "rate", "extra"), PART_OF_THE_TIME.values(), ids=PART_OF_THE_TIME)
 def test_what_held_a_copy_for_a_part_of_the_time_is_named_with_doubt(
-    pulled, cap, rate, extra, says
+    pull_of, cap, rate, extra, expect
 ):
-    says(pulled(rate, **extra), cap)
+    expect(pull_of(rate, **extra), cap)
 
 
 @pytest.mark.parametrize(("cap", "rate", "extra"), SCATTER.values(), ids=SCATTER)
-def test_of_scattered_runs_only_what_the_load_itself_shows_stands(pulled, cap, rate, extra, says):
-    says(pulled(rate, **extra), cap)
+def test_of_scattered_runs_only_what_the_load_itself_shows_stands(
+    pull_of, cap, rate, extra, expect
+):
+    expect(pull_of(rate, **extra), cap)
 
 
-def test_an_uncached_copy_without_proof_is_less_sure(world, says):
+def test_an_uncached_copy_without_proof_is_less_sure(world, expect):
     world.copy("pull.uncached", STEADY, memory=116, proven=False)
-    says(world, LINK)
+    expect(world, LINK)
 
 
 @pytest.mark.parametrize(
     ("cores", "cap"), [(0.15, "cpu/client/quota"), (4.0, "instrument/client/ceiling")]
 )
-def test_a_loopback_under_a_quota_is_not_the_tools_ceiling(empty_world, cores, cap, says):
+def test_a_loopback_under_a_quota_is_not_the_tools_ceiling(empty_world, cores, cap, expect):
     """It ended before the quota's first stop was counted."""
     world = empty_world(agent=False)
     world.loopback("client", 77, client={"quota_cores": cores, "throttled_ratio": 0.0})
     stopped = {"quota_cores": cores, "throttled_ratio": 0.9, "copy_cpu_seconds": 0.6}
     world.copy("pull.cached", 73, memory=74, client=stopped)
-    says(world, cap)
+    expect(world, cap)
 
 
-def test_of_a_quota_and_a_core_that_hold_in_part_the_fuller_one_is_named(world, says):
+def test_of_a_quota_and_a_core_that_hold_in_part_the_fuller_one_is_named(world, expect):
     busy = {"core_busy_ratios": (0.85,), "busiest_process_ratio": 0.85, "copy_cpu_seconds": 3.3}
     partly = {"quota_cores": 0.15, "throttled_ratio": 0.35, "copy_cpu_seconds": 0.4}
     world.copy("pull.cached", 60, memory=60, client=partly, server=busy)
-    says(world, CORES)
+    expect(world, CORES)
 
 
-def test_a_host_that_a_transfer_for_comparison_kept_busy_is_no_cpu_cap_of_a_copy(pulled, says):
-    world, busy = pulled(60), {**CROWDED, **FULL}
+def test_a_host_that_a_transfer_for_comparison_kept_busy_is_no_cpu_cap_of_a_copy(pull_of, expect):
+    world, busy = pull_of(60), {**CROWDED, **FULL}
     lossless = {"sent_datagrams": 1000, "received_datagrams": 1000, "lost_datagrams": 0}
     rates = {"sent_bytes_per_second": 9e6, "pace_ratio": 1.0, "payload_bytes": 1448}
     world.add("udp", "client", {"verb": "pull"}, 9, lossless | rates, client=busy, server=busy)
-    says(world, NOBODY)
+    expect(world, NOBODY)
 
 
-def test_a_measured_ceiling_goes_before_a_load_that_says_the_same(world, says):
+def test_a_measured_ceiling_goes_before_a_load_that_says_the_same(world, expect):
     busy = {"core_busy_ratios": (0.95, 0.94), "busiest_process_ratio": 0.5, "other_cpu_seconds": 0}
     world.copy("pull.cached", 114, memory=116, client=busy)
-    says(world, LINK)
+    expect(world, LINK)
 
 
-def test_the_tools_own_ceiling_does_not_stand_in_scattered_runs(empty_world, says):
+def test_the_tools_own_ceiling_does_not_stand_in_scattered_runs(empty_world, expect):
     world = empty_world()
     world.loopback("client", 55)
     world.tcp("pull", 117.6)
     world.copy("pull.cached", SCATTERED)
-    says(world, NOBODY)
+    expect(world, NOBODY)

@@ -39,22 +39,22 @@ LINK, NOBODY = "network/path/link-rate", "unknown/inconclusive"
 
 
 @pytest.fixture
-def near(between):
-    return lambda one=35.9, several=None: between(one, several or one)
+def near(two_hosts):
+    return lambda one=35.9, several=None: two_hosts(one, several or one)
 
 
 @pytest.mark.parametrize(
     ("name", "side"),
     [("pull.cached", "server"), ("pull.uncached", "server"), ("push.cached", "client")],
 )
-def test_a_fixed_buffer_that_runs_empty_each_round_trip_is_named(near, sockets, name, side, says):
+def test_a_fixed_buffer_that_runs_empty_each_round_trip_is_named(near, sockets, name, side, expect):
     """197 KB per burst over 4.2 ms and 35.9 MB/s: 20.3 MB/s."""
     world = near()
     world.copy(name, (19.5, 20, 20.4), memory=20.2, details={"sockets": sockets(**FIXED)})
-    says(world, f"tcp/{side}/send-buffer")
+    expect(world, f"tcp/{side}/send-buffer")
 
 
-def test_a_buffer_that_was_seen_full_is_named_beside_a_crowded_cpu(near, sockets, says):
+def test_a_buffer_that_was_seen_full_is_named_beside_a_crowded_cpu(near, sockets, expect):
     """Others take the receiver's cores as well: both are told, and neither is sure."""
     world = near(11.95)
     figures = {**FIXED, "by": "send-buffer", "send_queue_full_ratio": 0.92}
@@ -62,41 +62,41 @@ def test_a_buffer_that_was_seen_full_is_named_beside_a_crowded_cpu(near, sockets
     crowded = {"core_busy_ratios": (1.0, 1.0), "other_cpu_seconds": 6.0, "run_delay_seconds": 2.0}
     details = {"sockets": sockets(**figures)}
     world.copy("push.uncached", (5.2, 5.3, 5.4), details=details, server=crowded)
-    says(world, "cpu/server/contention")
+    expect(world, "cpu/server/contention")
     assert world.diagnosed().verdict.detail == "or the client's TCP"
 
 
-def test_the_option_in_smb_conf_is_named(near, sockets, says):
+def test_the_option_in_smb_conf_is_named(near, sockets, expect):
     world = near()
     world.copy("pull.cached", (19.5, 20, 20.4), details={"sockets": sockets(**FIXED)})
     option = {"option": "socket options", "value": "SO_RCVBUF=8192 SO_SNDBUF=8192"}
-    says(world, "tcp/server/send-buffer", smb_conf=[option])
+    expect(world, "tcp/server/send-buffer", smb_conf=[option])
 
 
-def test_the_end_of_tcp_wmem_is_named_with_its_number(near, sockets, says):
+def test_the_end_of_tcp_wmem_is_named_with_its_number(near, sockets, expect):
     world = near(11.95)
     world.server = replace(world.server, socket_buffers={"net.ipv4.tcp_wmem": "4096 16384 65536"})
     figures = {**FIXED, "send_buffer_bytes": 65_536, "min_rtt_seconds": 0.016}
     figures.update(in_flight_bytes_high=254_848, unsent_bytes_median=13_032)
     world.copy("pull.cached", (6.8, 7.0, 7.2), details={"sockets": sockets(**figures)})
-    says(world, "tcp/server/send-buffer")
+    expect(world, "tcp/server/send-buffer")
 
 
-def test_the_kernels_own_count_is_enough(near, sockets, says):
+def test_the_kernels_own_count_is_enough(near, sockets, expect):
     world = near(6.1, 11.9)
     figures = {**COUNTED, "unread_bytes_median": 0, "send_buffer_bytes": 65_536}
     world.copy("push.cached", (5.9, 6.0, 6.1), details={"sockets": sockets(**figures)})
-    says(world, "tcp/client/send-buffer")
+    expect(world, "tcp/client/send-buffer")
 
 
-def test_a_tiny_buffer_on_a_short_path_waits_for_delayed_acknowledgements(near, sockets, says):
+def test_a_tiny_buffer_on_a_short_path_waits_for_delayed_acknowledgements(near, sockets, expect):
     """No kernel counts that time: 8 KiB over 0.1 ms would be 80 MB/s and are 2."""
     world = near(900)
     trap = {**FIXED, "in_flight_bytes_median": 8192, "in_flight_bytes_high": 12_000}
     trap.update(min_rtt_seconds=0.0001, rtt_seconds_median=0.0189)
     trap.update(congestion_window_bytes_median=14_480)
     world.copy("pull.cached", (2.0, 2.1, 2.2), details={"sockets": sockets(**trap)})
-    says(world, "tcp/server/send-buffer")
+    expect(world, "tcp/server/send-buffer")
 
 
 BURSTS = {**FIXED, "segment_bytes": 1448, "send_buffer_bytes": 65_536, "by": "send-buffer"}
@@ -108,30 +108,30 @@ ALONE = {
 
 @pytest.mark.parametrize(("path", "verb", "one", "limits", "rates"), ALONE.values(), ids=ALONE)
 def test_tcp_alone_shows_a_small_buffer_where_the_copys_connection_was_not_seen(
-    near, path, verb, one, limits, rates, says
+    near, path, verb, one, limits, rates, expect
 ):
     world = near(path)
     world.forget(streams=1)
     world.tcp(verb, one, limits=limits)
     world.copy(f"{verb}.cached", rates)
-    says(world, f"tcp/{'server' if verb == 'pull' else 'client'}/send-buffer")
+    expect(world, f"tcp/{'server' if verb == 'pull' else 'client'}/send-buffer")
 
 
-def test_one_stream_that_an_end_holds_says_nothing_of_the_link(empty_world, says):
+def test_one_stream_that_an_end_holds_says_nothing_of_the_link(empty_world, expect):
     world = empty_world()
     world.tcp("pull", 7.1, by="sender")
     world.copy("pull.cached", 7.0)
-    says(world, NOBODY)
+    expect(world, NOBODY)
 
 
-def test_a_loopback_that_waits_for_acknowledgements_is_not_the_tools_ceiling(near, says):
+def test_a_loopback_that_waits_for_acknowledgements_is_not_the_tools_ceiling(near, expect):
     """A tiny buffer makes it 1.8 MB/s, with an idle core: no copy is blamed on the tool."""
     world = near(11.95)
     idle = {"core_busy_ratios": (0.05, 0.02), "busiest_process_ratio": 0.02}
     index = world.loopback("client", 1.77, client=idle)
     world.entries[index][1].details["limits"] = {"rtt_seconds_median": 0.028}
     world.copy("push.cached", 1.75)
-    says(world, NOBODY)
+    expect(world, NOBODY)
 
 
 # -- decoys ------------------------------------------------------------------------------------
@@ -145,20 +145,20 @@ SLOW_DISKS = {
 
 
 @pytest.mark.parametrize("change", SLOW_DISKS.values(), ids=SLOW_DISKS)
-def test_bursts_and_nothing_unsent_may_be_a_slow_disks_at_the_sender(near, sockets, change, says):
+def test_bursts_and_nothing_unsent_may_be_a_slow_disks_at_the_sender(near, sockets, change, expect):
     world = near(117.6)
     world.forget(verb="read")
     world.disk("server", "read", 25)
     figures = {"sockets": sockets(**FIXED | change)}
     world.copy("pull.uncached", (24, 24.5, 25), details=figures)
-    says(world, "disk/server/read")
+    expect(world, "disk/server/read")
 
 
-def test_a_fixed_buffer_that_fills_the_link_is_not_blamed(near, sockets, says):
+def test_a_fixed_buffer_that_fills_the_link_is_not_blamed(near, sockets, expect):
     world = near(117.6)
     figures = {**FIXED, "min_rtt_seconds": 0.0002, "rtt_seconds_median": 0.0016}
     world.copy("pull.cached", (112, 113, 114), details={"sockets": sockets(**figures)})
-    says(world, LINK)
+    expect(world, LINK)
 
 
 HALF = {
@@ -172,14 +172,14 @@ HALF = {
 
 
 @pytest.mark.parametrize("change", HALF.values(), ids=HALF)
-def test_half_the_evidence_names_nobody(near, sockets, change, says):
+def test_half_the_evidence_names_nobody(near, sockets, change, expect):
     world = near()
     figures = sockets(**{**FIXED, **change})
     world.copy("pull.cached", (19.5, 20, 20.4), details={"sockets": figures})
-    says(world, NOBODY)
+    expect(world, NOBODY)
 
 
-def test_requests_that_are_too_few_are_not_the_buffers_affair(near, sockets, says):
+def test_requests_that_are_too_few_are_not_the_buffers_affair(near, sockets, expect):
     """Small in flight though the buffers are large: SMB asks for no more."""
     world = near(117.6)
     world.matrix("pull", {(65536, 1): 6, (1 << 20, 8): 110}, 0.01)
@@ -187,4 +187,4 @@ def test_requests_that_are_too_few_are_not_the_buffers_affair(near, sockets, say
     figures.update(in_flight_bytes_median=65_536, in_flight_bytes_high=65_536)
     details = {"in_flight_bytes": 65_536, "request_bytes": 65_536, "depth": 1, "requests": 400}
     world.copy("pull.cached", (5.9, 6.0, 6.1), details={**details, "sockets": sockets(**figures)})
-    says(world, "smb/path/round-trips")
+    expect(world, "smb/path/round-trips")

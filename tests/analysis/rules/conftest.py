@@ -72,13 +72,13 @@ def plain_claims() -> Callable[[Report], list[Claim]]:
 
 
 @pytest.fixture
-def says(
-    says: Callable[..., None], plain_claims: Callable[[Report], list[Claim]]
+def expect(
+    expect: Callable[..., None], plain_claims: Callable[[Report], list[Claim]]
 ) -> Callable[..., None]:
     """Keeps what the rules say as for all of the analysis; it has to be plain as well."""
 
     def noted(world: Any, *expected: str, **target: Any) -> None:
-        says(world, *expected, **target)
+        expect(world, *expected, **target)
         report = world if isinstance(world, Report) else world.report()
         report.target.update(target)
         plain_claims(report)

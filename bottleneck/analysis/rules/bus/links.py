@@ -260,7 +260,7 @@ def _carried_more(test: DiskTest, link: Link) -> bool:
 
 def _disk_links(test: DiskTest) -> Iterator[Link]:
     facts = host(test.report, test.side)
-    if facts is None or facts.folder is None or not hardware_limits.real(facts):
+    if facts is None or facts.folder is None or not hardware_limits.is_real(facts):
         return
     layers = [lenient.record(Layer, each) for each in facts.folder.layers]
     disks = [each for each in layers if each.kind == "disk"]

@@ -159,7 +159,7 @@ def _cores(evidence: Evidence, side: str, cpu: Load) -> Iterator[Claim]:
     used = (cpu.all_cores_ratio - cpu.others_ratio) / max(IDLE_RATIO, 1 - cpu.others_ratio)
     is_filled = cpu.cores == 1 and own_thread and cpu.process_ratio >= SATURATED_RATIO
     # Full cores that are not quite busy have no room: a faster copy at another time proves none.
-    used = max(used, SATURATED_RATIO) if cpu.full else used
+    used = max(used, SATURATED_RATIO) if cpu.is_full else used
     if used > IDLE_RATIO and not _others_fill_cores(cpu) and not is_filled:
         count = "1 core" if cpu.cores == 1 else f"{cpu.cores} cores"
         yield claim_of(
@@ -167,10 +167,10 @@ def _cores(evidence: Evidence, side: str, cpu: Load) -> Iterator[Claim]:
             used,
             f"the {side}'s CPU is {percent_text(min(1.0, cpu.all_cores_ratio))} busy ({count})",
             busy,
-            reached=cpu.full,
+            reached=cpu.is_full,
             # If uncounted work fills the cores, the copy's wait is certain, but not its cause.
             trust=SURE if cpu.copy_ratio >= OWN_RATIO else GAP,
-            partly=_partly(cpu, used),
+            partly=_may_limit_partly(cpu, used),
         )
     if cpu.cores > 1 and cpu.one_core_ratio > IDLE_RATIO and not own_thread:
         yield claim_of(
@@ -179,7 +179,7 @@ def _cores(evidence: Evidence, side: str, cpu: Load) -> Iterator[Claim]:
             f"the copy keeps one of the {side}'s {cpu.cores} cores "
             f"{percent_text(min(1.0, cpu.one_core_ratio))} busy",
             busy,
-            partly=_partly(cpu, cpu.one_core_ratio),
+            partly=_may_limit_partly(cpu, cpu.one_core_ratio),
         )
 
 
@@ -198,11 +198,11 @@ def _tool_claims(step: MeasuredStep, side: str, cpu: Load, busy: str) -> Iterato
         cpu.process_ratio,
         f"this tool itself uses {used} on the {side}, so no other component can be named",
         busy,
-        partly=_partly(cpu, cpu.process_ratio),
+        partly=_may_limit_partly(cpu, cpu.process_ratio),
     )
 
 
-def _partly(cpu: Load, used_ratio: float) -> bool:
+def _may_limit_partly(cpu: Load, used_ratio: float) -> bool:
     is_own = cpu.copy_ratio * cpu.cores >= OWN_RATIO
     return is_own and used_ratio >= PARTLY_BUSY_RATIO
 

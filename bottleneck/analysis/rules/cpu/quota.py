@@ -15,7 +15,7 @@ from statistics import median
 from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.claim import LIKENESS, SURE, Cause, claim
 from bottleneck.analysis.disk_zones import disk_steps
-from bottleneck.analysis.evidence.copies import Evidence, client_bound
+from bottleneck.analysis.evidence.copies import Evidence, is_client_bound
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import load
 from bottleneck.analysis.steps import MeasuredStep
@@ -102,14 +102,8 @@ def contention_rule(evidence: Evidence) -> Iterator[Claim]:
     # Late replies cause only few retransmissions.
     retransmitted_ratio = sockets.retransmitted_bytes / evidence.step.moved_bytes
     lost = sockets.out_of_order_segments or retransmitted_ratio > LOST_RATIO
-    if (
-        not evidence.sees_client_only
-        or lost
-        or _has_radio(report)
-        or _client_is_held_back(evidence.step)
-    ):
-        return
-    if shows_quota(report):
+    excused = lost or _has_radio(report) or _client_is_held_back(evidence.step)
+    if not evidence.sees_client_only or excused or shows_quota(report):
         return
     for step in steps.measured_steps(report, "smb-matrix"):
         ratio, rtt = _pauses_ratio(step), step.details.rtt_seconds
@@ -197,6 +191,6 @@ def shows_quota(report: Report) -> bool:
 def _client_is_held_back(step: MeasuredStep) -> bool:
     """Whether the client itself may pause; True as well if its load is not known."""
     cpu = load(step.usage("client"))
-    if cpu is None or client_bound(step):
+    if cpu is None or is_client_bound(step):
         return True
     return cpu.is_starved or (cpu.throttled_ratio or 0.0) > CLIENT_THROTTLED_RATIO

@@ -64,8 +64,8 @@ class DiskTest:
         return limits.read_bytes_per_second if reads else limits.write_bytes_per_second
 
     @property
-    def rotational(self) -> bool:
-        """Whether it has heads that seek; True as well if that is not known."""
+    def is_rotational(self) -> bool:
+        """Whether the disk has heads that seek; True as well if that is not known."""
         host = self.evidence.host(self.side)
         return host is None or host.folder is None or host.folder.rotational is not False
 
@@ -114,7 +114,7 @@ def rule(
     behind: rules of the causes behind a disk's rate; the first that yields a claim counts.
     confirmed: adds the evidence of the copy's own time to the claim of a disk that writes.
     """
-    if evidence.copy.cache == "uncached" or cache_size.from_disk(evidence.copy):
+    if evidence.copy.cache == "uncached" or cache_size.is_from_disk(evidence.copy):
         yield from _disk(evidence, evidence.sender, "read", behind)
     for each in _disk(evidence, evidence.receiver, "write", behind):
         yield each if isinstance(each, str) else confirmed(evidence, each)

@@ -64,7 +64,7 @@ def claims(test: DiskTest) -> Iterator[Claim]:
     if highest > test.rate:
         freed = test.without("without the other I/O", highest, test.best.index)
         # Heads that seek between several readers move fewer bytes than the disk does for one.
-        is_known = test.limit or not test.rotational
+        is_known = test.limit or not test.is_rotational
         floor = replace(freed.ceiling, standing="at-least")
         yield freed if is_known else replace(freed, ceiling=floor)
 

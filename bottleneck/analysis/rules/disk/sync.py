@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from bottleneck.analysis import model, steps
 from bottleneck.analysis.claim import GAP, Cause, claim
 from bottleneck.analysis.disk_zones import disk_steps
-from bottleneck.analysis.evidence.copies import Evidence, best_smb_step, client_bound, smb_steps
+from bottleneck.analysis.evidence.copies import Evidence, best_smb_step, is_client_bound, smb_steps
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.cpu import quota
 from bottleneck.analysis.rules.disk.alone import CAUSES, NO_SYNC, DiskTest, forcing_setting
@@ -90,7 +90,9 @@ def rule(evidence: Evidence) -> Iterator[Claim]:
     # Forced writes cost more in a dialect whose requests are shorter.
     threshold = evidence.rate.median / LIKE_RATIO
     others = (each for each in evidence.other_dialects if each.rate.median >= threshold)
-    proven = [each for each in (evidence, *others) if _waits(each, back) and _unflushed_too(each)]
+    proven = [
+        each for each in (evidence, *others) if _waits(each, back) and _writes_wait_unflushed(each)
+    ]
     if not proven:
         return
     proof = max(proven, key=lambda each: each.rate.median)
@@ -127,7 +129,7 @@ def _waits(evidence: Evidence, back: MeasuredStep) -> bool:
     idle = details.sockets.by == "sender" and unsent is not None and unsent <= LITTLE_BYTES
     threshold = max(LEAST_WAIT_SECONDS, LEAST_TRIPS * (details.rtt_seconds or 0.0))
     wait = details.request_seconds_median or 0.0
-    if not idle or client_bound(evidence.step) or wait < threshold:
+    if not idle or is_client_bound(evidence.step) or wait < threshold:
         return False
     memory, rate = evidence.copy.memory, evidence.rate.median
     if memory is not None and memory.rate.median > LIKE_RATIO * rate:
@@ -136,8 +138,8 @@ def _waits(evidence: Evidence, back: MeasuredStep) -> bool:
     return slower and flush is not None and flush.ratio <= SELDOM_RATIO
 
 
-def _unflushed_too(evidence: Evidence) -> bool:
-    """Whether its WRITEs wait from the first one on, with or without a FLUSH."""
+def _writes_wait_unflushed(evidence: Evidence) -> bool:
+    """Whether a push's WRITEs wait from the first one on, with or without a FLUSH."""
     rate = evidence.rate
     if quota.shows_quota(evidence.report) or rate.high - rate.low > STEADY_RATIO * rate.median:
         return False

@@ -61,8 +61,8 @@ class Flushes:
     """Share of its time that it stood still for those before the last one."""
 
     @property
-    def parts(self) -> bool:
-        """Whether it flushes in parts and mostly stands still for that: the disk limits it."""
+    def is_in_parts(self) -> bool:
+        """Whether the copy flushes in parts and mostly waits for that: the disk is its limit."""
         return self.midway_ratio >= MIDWAY_RATIO
 
 
@@ -93,12 +93,12 @@ def confirmed_claim(evidence: Evidence, disk_claim: Claim) -> Claim:
     if flush is None or disk_claim.reached is not None or limit.standing != "measured":
         return disk_claim
     level = limit.bytes_per_second
-    lowest = PARTS_RATIO if flush.parts else SLOWER_RATIO
+    lowest = PARTS_RATIO if flush.is_in_parts else SLOWER_RATIO
     agrees = lowest * level <= flush.bytes_per_second <= FASTER_RATIO * level
     if not agrees or evidence.rate.median >= PLAIN_RATIO * level:
         return disk_claim
     words, semicolon, why = disk_claim.words.partition(";")
-    when = "flushes between its parts" if flush.parts else "a flush after the transfer"
+    when = "flushes between its parts" if flush.is_in_parts else "a flush after the transfer"
     mostly = f", mostly in {when}" if limit.cause == WRITE.word else ""
     return replace(
         disk_claim,
@@ -111,7 +111,7 @@ def confirmed_claim(evidence: Evidence, disk_claim: Claim) -> Claim:
 def _disk_flushes(evidence: Evidence) -> Flushes | None:
     """Returns FLUSHes that a copy mostly waits for, and that only the receiver's disk explains."""
     flush = flush_times(evidence)
-    if flush is None or flush.ratio < MOSTLY_RATIO or not (flush.arrived or flush.parts):
+    if flush is None or flush.ratio < MOSTLY_RATIO or not (flush.arrived or flush.is_in_parts):
         return None
     if hindrance_text(evidence.step, evidence.receiver):
         return None
@@ -121,7 +121,7 @@ def _disk_flushes(evidence: Evidence) -> Flushes | None:
 
 
 def _wait_text(evidence: Evidence, flush: Flushes, copy: str = "The copy") -> str:
-    when = "between its parts" if flush.parts else "after the data had arrived"
+    when = "between its parts" if flush.is_in_parts else "after the data had arrived"
     return (
         f"{copy} waited {percent_text(flush.ratio)} of its time for the {evidence.receiver}'s disk "
         f"flush, {when}."
@@ -132,7 +132,7 @@ def _lines(evidence: Evidence, flush: Flushes) -> Iterator[str]:
     yield _wait_text(evidence, flush)
     durable = f"uring the flushes the disk wrote {rate_text(flush.bytes_per_second)}."
     arrived = rate_text(evidence.details.acknowledged_bytes_per_second or 0.0)
-    yield f"D{durable}" if flush.parts else f"The data arrived at {arrived}; d{durable}"
+    yield f"D{durable}" if flush.is_in_parts else f"The data arrived at {arrived}; d{durable}"
 
 
 def rule(evidence: Evidence) -> Iterator[Claim]:
@@ -166,7 +166,7 @@ def _claims_by_flushes(evidence: Evidence, copy: str = "The copy") -> Iterator[C
         f"{size_text(evidence.step.moved_bytes)} to its disk, which is about {rate_text(level)}",
         level=highest,
         standing="inferred",
-        reached=True if limits or flush.parts else None,
+        reached=True if limits or flush.is_in_parts else None,
         trust=GAP if lone else SURE,
         evidence=(_wait_text(evidence, flush, copy), SAME)
         if lone
@@ -175,7 +175,7 @@ def _claims_by_flushes(evidence: Evidence, copy: str = "The copy") -> Iterator[C
 
 
 def _claims_by_dialect(evidence: Evidence, least_ratio: float) -> Iterator[Claim]:
-    """Yields the disk that limits the same push over another dialect, if this one comes near it.
+    """Yields the disk that limits the same push over another dialect, if this push comes near it.
 
     SMB1 writes in pieces so small that its data arrive as slowly as the disk takes them.
     least_ratio: least rate over the disk's of a push that hardly waits for its own FLUSHes.

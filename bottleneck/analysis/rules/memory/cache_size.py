@@ -65,7 +65,7 @@ def cache_miss(copy: Copy) -> CacheMiss | None:
     if copy.cache != "cached" or copy.step is None:
         return None
     usage, cached = copy.step.usage(copy.sender), copy.step.details.cache.cached_ratio_before
-    if usage is None or cached is None or steps.from_ram(copy.step):
+    if usage is None or cached is None or steps.may_be_from_ram(copy.step):
         return None
     read, size = usage.device_read_bytes, copy.step.moved_bytes
     share = 1 - cached if read is None else min(1.0, read / size)
@@ -75,7 +75,7 @@ def cache_miss(copy: Copy) -> CacheMiss | None:
     return CacheMiss(share, read is not None, cached, size, *memory)
 
 
-def from_disk(copy: Copy) -> bool:
+def is_from_disk(copy: Copy) -> bool:
     """Whether a cached copy was read from the sender's disk, although its memory has room."""
     miss = cache_miss(copy)
     return miss is not None and miss.share >= ALL_SHARE and not miss.is_memory_short

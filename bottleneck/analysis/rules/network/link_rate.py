@@ -16,10 +16,10 @@ from bottleneck.analysis.claim import GAP, LIKENESS, SURE, Cause, claim
 from bottleneck.analysis.evidence.copies import (
     Evidence,
     best_smb_step,
-    client_bound,
     diskless,
     foreign_rate,
     hindrance_text,
+    is_client_bound,
     smb_steps,
     steady_rate,
     streams,
@@ -203,7 +203,7 @@ def _inferred_claims(evidence: Evidence) -> Iterator[Claim]:
     if best is None:
         return
     rate, highest = steady_rate(best), max(each.rate.median for each in possible)
-    if rate < WITHOUT_DISK_RATIO * highest or client_bound(best):
+    if rate < WITHOUT_DISK_RATIO * highest or is_client_bound(best):
         return
     match = evidence.looks_like(rate)
     if match is not None:

@@ -97,6 +97,6 @@ def lossy(connection: Connection, lost: float) -> Bracket | None:
     in_flight, window = sockets.in_flight_bytes_median, sockets.peer_window_bytes_median
     if in_flight is not None and window is not None and window < SCARCE_RATIO * in_flight:
         return None
-    if not connection.backlog or connection.is_queued:
+    if not connection.has_backlog or connection.is_queued:
         return None
     return bracket(segment, rtt, lost, connection.control)

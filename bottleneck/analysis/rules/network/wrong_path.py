@@ -39,7 +39,7 @@ class Way:
     pull_bytes_per_second: Positive | None = None
 
     def rate_from(self, sender: str) -> float:
-        """Returns its rate for a side's bytes, bytes per second; 0: not known."""
+        """Returns the path's rate for a side's bytes, bytes per second; 0: not known."""
         rate = self.push_bytes_per_second if sender == "client" else self.pull_bytes_per_second
         return rate or 0.0
 

@@ -51,8 +51,8 @@ def _newer(evidence: Evidence) -> MeasuredStep | None:
         if (each.name, each.initiator, each.engine) == (copy.name, copy.initiator, copy.engine)
         and each.dialect not in OLD
         and each.step is not None
-        and each.step.intact
-        and steps.alike_sources(each.step, step)
+        and each.step.is_intact
+        and steps.has_alike_sources(each.step, step)
     )
     if best is None or best.rate.median < step.rate.median or not differ(best.rate, step.rate):
         return None

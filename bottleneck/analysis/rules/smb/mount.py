@@ -45,7 +45,7 @@ def rule(evidence: Evidence) -> Iterator[Claim]:
     explains it and a core of the client was nearly full, which may be the limit.
     """
     step, beside = evidence.step, evidence.copy.beside
-    if beside is None or not steps.alike_sources(step, beside):
+    if beside is None or not steps.has_alike_sources(step, beside):
         return
     if step.rate.median >= beside.rate.median or not differ(step.rate, beside.rate):
         return
@@ -108,13 +108,13 @@ def slow_options(step: MeasuredStep, verb: str) -> tuple[tuple[str, str], ...]:
         reasons.append((f"vers={version}", why))
     if "seal" in flags:
         reasons.append(("seal", "made both hosts encrypt and decrypt every byte"))
-    elif _signs(flags):
+    elif _has_signing(flags):
         text = "sign" if "sign" in flags else f"sec={flags['sec']}"
         reasons.append((text, "made both hosts sign and check every byte"))
     return tuple(reasons)
 
 
-def _signs(flags: dict[str, str]) -> bool:
+def _has_signing(flags: dict[str, str]) -> bool:
     return "sign" in flags or flags.get("sec") in SIGNING_SECURITIES
 
 
@@ -123,7 +123,7 @@ def cause(step: MeasuredStep, beside: MeasuredStep) -> Cause:
     flags = options(step)
     if "seal" in flags and beside.details.encryption is None:
         return signing.ENCRYPTION
-    if _signs(flags) and beside.details.algorithm is None:
+    if _has_signing(flags) and beside.details.algorithm is None:
         return signing.SIGNING
     if flags.get("vers") in OLD_VERSIONS and beside.setting.dialect not in dialect.OLD:
         return dialect.CAUSE

@@ -88,7 +88,7 @@ def stalls(step: MeasuredStep) -> float:
 
 
 def _claim(evidence: Evidence, idle: Rtt, in_flight: float, ran_out: bool) -> Claim:
-    step, by_server = evidence.step, bool(stalls(evidence.step)) or _short_of(evidence)
+    step, by_server = evidence.step, bool(stalls(evidence.step)) or _keeps_requests_short(evidence)
     took, waits = step.details.request_seconds_median, is_starved(evidence)
     unclear = None if ran_out else False
     # A FLUSH at the end has no request beside it.
@@ -103,11 +103,8 @@ def _claim(evidence: Evidence, idle: Rtt, in_flight: float, ran_out: bool) -> Cl
         in_flight = min(in_flight, rate * took)
         # Rates of transfers with as few requests at other times are possible, too.
         moves = transfer_rates.transfers_from(evidence.report, evidence.sender)
-        rates = (
-            e.bytes_per_second
-            for e in moves
-            if transfer_rates.has_no_larger_window(evidence.copy, e)
-        )
+        similar = (e for e in moves if transfer_rates.has_no_larger_window(evidence.copy, e))
+        rates = (each.bytes_per_second for each in similar)
         level = max(rate, in_flight / idle.seconds, *rates)
         in_flight = max(in_flight, level * idle.seconds)
     size, trip = size_text(in_flight), seconds_text(idle.seconds)
@@ -117,7 +114,7 @@ def _claim(evidence: Evidence, idle: Rtt, in_flight: float, ran_out: bool) -> Cl
     how = "SMB ECHO" if idle.is_echo else "the TCP connect, a rough figure"
     took_text = f"; a request of the copy took {seconds_text(took)}" if took else ""
     detail, remedy = (
-        _limiting_setting(evidence, size, in_flight, idle.seconds)
+        _low_setting(evidence, size, in_flight, idle.seconds)
         if by_server
         else ("", IN_PARALLEL.format(size))
     )
@@ -137,9 +134,7 @@ def _claim(evidence: Evidence, idle: Rtt, in_flight: float, ran_out: bool) -> Cl
     )
 
 
-def _limiting_setting(
-    evidence: Evidence, size: str, in_flight: float, trip: float
-) -> tuple[str, str]:
+def _low_setting(evidence: Evidence, size: str, in_flight: float, trip: float) -> tuple[str, str]:
     """Returns the setting that keeps so few bytes in flight (empty: not known), and a remedy."""
     needed = (evidence.path_rate or 0.0) * trip
     needs = f"; the path needs {size_text(needed)} in flight" if needed > in_flight else ""
@@ -165,7 +160,7 @@ def _limiting_setting(
     return "", f"Allow more than {size} in flight on the server (Samba: {names} in smb.conf)"
 
 
-def _short_of(evidence: Evidence) -> bool:
+def _keeps_requests_short(evidence: Evidence) -> bool:
     """Whether the server keeps requests short: by its maximum size, or SMB1's MaxMpxCount."""
     if evidence.copy.dialect == "smb1":
         return True

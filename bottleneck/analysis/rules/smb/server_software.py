@@ -56,7 +56,7 @@ def software_signs(report: Report, copy: Copy) -> Iterator[Sign]:
     if step is None or copy.is_by_this_tool(side):
         return
     seconds = _waited_seconds(report, step)
-    if seconds is None or not (_idle(report, step, side) and _waits_for_server(copy, step)):
+    if seconds is None or not (_is_idle(report, step, side) and _waits_for_server(copy, step)):
         return
     load = load_of(report, step, side)
     busy = percent_text(0.0 if load is None else load.all_cores_ratio)
@@ -65,7 +65,7 @@ def software_signs(report: Report, copy: Copy) -> Iterator[Sign]:
 
 
 def setting_behind(evidence: Evidence, cause: str, side: str) -> BufferSetting | None:
-    """Returns the settings of the server's smb.conf that make such a copy wait; None: none."""
+    """Returns the settings of the server's smb.conf that make a side's copy wait; None: none."""
     settings = list(_settings(evidence, side)) if cause == CAUSE.word else []
     if not settings:
         return None
@@ -90,7 +90,7 @@ def _waited_seconds(report: Report, step: MeasuredStep) -> float | None:
     return waited if is_asking and waited >= ROUND_TRIPS * idle.seconds else None
 
 
-def _idle(report: Report, step: MeasuredStep, side: str) -> bool:
+def _is_idle(report: Report, step: MeasuredStep, side: str) -> bool:
     """Whether both hosts have cores to spare and no disk of theirs was busy all the time.
 
     Nor may a hidden quota keep the file server's host from its cores.
@@ -103,10 +103,10 @@ def _idle(report: Report, step: MeasuredStep, side: str) -> bool:
         waiting = server.waiting_ratio
         if waiting is None or waiting > WAITING_RATIO:
             return False
-    return all(_rests(report, step, each) for each in SIDES)
+    return all(_is_at_rest(report, step, each) for each in SIDES)
 
 
-def _rests(report: Report, step: MeasuredStep, side: str) -> bool:
+def _is_at_rest(report: Report, step: MeasuredStep, side: str) -> bool:
     load, usage = load_of(report, step, side), step.usage(side)
     return (
         load is not None

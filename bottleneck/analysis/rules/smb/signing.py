@@ -165,7 +165,7 @@ def crypto_cost(evidence: Evidence) -> CryptoCost | None:
 
 
 def _cost_beside_plain(evidence: Evidence, kind: str) -> CryptoCost | None:
-    """Returns the cost by the same bytes with and without it, if they were slower with it."""
+    """Returns the cost by the same bytes with and without cryptography, if slower with."""
     side = steps.other(evidence.copy.initiator)
     by_security = {
         steps.security(each): each
@@ -192,7 +192,7 @@ def _cost_beside_plain(evidence: Evidence, kind: str) -> CryptoCost | None:
 def _is_alike(step: MeasuredStep, copy: Copy) -> bool:
     """Whether a step went to the same file server by the same initiator in the same dialect."""
     same = (step.plan.initiator, step.setting.dialect) == (copy.initiator, copy.dialect)
-    return step.intact and same
+    return step.is_intact and same
 
 
 def _cost_beside_tcp(evidence: Evidence, kind: str) -> CryptoCost | None:

@@ -59,42 +59,42 @@ FULL = {
 
 
 @pytest.mark.parametrize(("cause", "link", "rate", "verb", "card"), FULL.values(), ids=FULL)
-def test_a_slot_or_a_usb_link_that_is_full_is_named(cause, link, rate, verb, card, says):
+def test_a_slot_or_a_usb_link_that_is_full_is_named(cause, link, rate, verb, card, expect):
     world = make_world(link, **card)
     carried(world, rate, verb, 4 if cause == "pcie" else 1)
-    says(world, f"bus/server/{cause}")
+    expect(world, f"bus/server/{cause}")
 
 
-def test_a_clients_adapter_is_the_clients_with_an_agent_and_without(one_end, says):
+def test_a_clients_adapter_is_the_clients_with_an_agent_and_without(one_end, expect):
     world = make_world(G1)
     world.change_interface("client", usb_bits_per_second=USB2)
     carried(world, 38)
-    says(world, "bus/client/usb")
+    expect(world, "bus/client/usb")
     one_end.change_interface("client", usb_bits_per_second=USB2)
     one_end.copy("pull.cached", 33, memory=34)
-    says(one_end, "bus/client/usb")
+    expect(one_end, "bus/client/usb")
 
 
 @pytest.mark.parametrize(("kind", "cards"), [("vlan", 1), ("bond", 2)])
-def test_a_card_below_is_seen_where_it_is_the_only_one(kind, cards, says):
+def test_a_card_below_is_seen_where_it_is_the_only_one(kind, cards, expect):
     world = make_world(G10, pcie=SLOT)
     below = replace(world.server.interface, kind="ethernet", address="")
     world.change_interface("server", kind=kind, virtual=True, lower=(below,) * cards, pcie={})
     carried(world, 430)
-    says(world, "bus/server/pcie" if cards == 1 else LINK)
+    expect(world, "bus/server/pcie" if cards == 1 else LINK)
 
 
 # -- silent where none is ----------------------------------------------------------------------
 
 
-def test_a_narrow_slot_is_silent_where_the_disk_caps(says):
+def test_a_narrow_slot_is_silent_where_the_disk_caps(expect):
     world = make_world(G10, pcie=SLOT)
     world.forget("disk", side="server")
     world.disk("server", "read", 150)
     world.disk("server", "write", 140)
     world.tcp("pull", 430)
     world.copy("pull.uncached", (140, 142, 145))
-    says(world, "disk/server/read")
+    expect(world, "disk/server/read")
 
 
 def usb(bits):
@@ -122,24 +122,24 @@ ENOUGH = {
 
 
 @pytest.mark.parametrize(("link", "rate", "card"), ENOUGH.values(), ids=ENOUGH)
-def test_a_slot_or_a_usb_link_that_carries_the_link_is_silent(link, rate, card, says):
+def test_a_slot_or_a_usb_link_that_carries_the_link_is_silent(link, rate, card, expect):
     world = make_world(link, **card)
     carried(world, rate)
-    says(world, LINK)
+    expect(world, LINK)
 
 
-def test_a_guests_slot_is_emulated_and_silent(says):
+def test_a_guests_slot_is_emulated_and_silent(expect):
     world = make_world(G10, pcie=SLOT)
     world.server = replace(world.server, virtual="kvm")
     carried(world, 430)
-    says(world, LINK)
+    expect(world, LINK)
 
 
-def test_a_full_cpu_beside_usb_2_leaves_the_usb_a_lower_bound(says):
+def test_a_full_cpu_beside_usb_2_leaves_the_usb_a_lower_bound(expect):
     world = make_world(G1, **ON_USB2)
     full = {"core_busy_ratios": (1.0, 0.98), "busiest_process_ratio": 0.97, "copy_cpu_seconds": 7.0}
     carried(world, 30, server=full)
-    says(world)
+    expect(world)
     assert world.verdict_key()[0] == "cpu"
     standings = [each.standing for each in world.diagnosed().ceilings if each.component == "bus"]
     assert standings == ["at-least"]

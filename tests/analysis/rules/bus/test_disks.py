@@ -57,33 +57,33 @@ FULL = {
 
 
 @pytest.mark.parametrize(("cause", "link", "rate"), FULL.values(), ids=FULL)
-def test_a_disk_that_fills_its_link_is_named_by_the_link(lan, cause, link, rate, says):
+def test_a_disk_that_fills_its_link_is_named_by_the_link(lan, cause, link, rate, expect):
     hang(lan, "server", link)
     pulled(lan, rate, 0.97 * rate)
-    says(lan, f"bus/server/{cause}")
+    expect(lan, f"bus/server/{cause}")
 
 
-def test_a_push_to_a_usb_disk_is_capped_by_its_link(lan, says):
+def test_a_push_to_a_usb_disk_is_capped_by_its_link(lan, expect):
     hang(lan, "server", ON_USB2)
     lan.disk("server", "write", (35, 36, 37))
     lan.copy("push.cached", (34, 35, 36))
-    says(lan, "bus/server/usb")
+    expect(lan, "bus/server/usb")
 
 
-def test_a_link_that_carried_more_the_other_way_is_not_what_is_full(lan, says):
+def test_a_link_that_carried_more_the_other_way_is_not_what_is_full(lan, expect):
     """A SATA disk in a USB 3 case that reads 455 MB/s and writes 410 by itself."""
     hang(lan, "server", ON_USB3)
     lan.disk("server", "read", (450, 455, 460))
     lan.disk("server", "write", (405, 410, 415))
     lan.copy("push.cached", (398, 400, 402))
-    says(lan, "disk/server/write")
+    expect(lan, "disk/server/write")
 
 
 @pytest.mark.parametrize("kernel", ["docker", "kvm"])
-def test_a_container_has_the_hosts_own_usb_and_a_guest_has_not(lan, kernel, says):
+def test_a_container_has_the_hosts_own_usb_and_a_guest_has_not(lan, kernel, expect):
     hang(lan, "server", ON_USB2, virtual=kernel)
     pulled(lan, 33, 33)
-    says(lan, "bus/server/usb" if kernel == "docker" else "disk/server/read")
+    expect(lan, "bus/server/usb" if kernel == "docker" else "disk/server/read")
 
 
 # -- silent -------------------------------------------------------------------------------------
@@ -104,31 +104,31 @@ BELOW = {
 
 
 @pytest.mark.parametrize(("link", "rate"), BELOW.values(), ids=BELOW)
-def test_a_disk_below_its_link_is_the_cap_itself(lan, link, rate, says):
+def test_a_disk_below_its_link_is_the_cap_itself(lan, link, rate, expect):
     hang(lan, "server", link)
     pulled(lan, rate, 0.97 * rate)
-    says(lan, "disk/server/read")
+    expect(lan, "disk/server/read")
 
 
-def test_a_full_link_behind_a_slower_network_is_no_cap(empty_world, says):
+def test_a_full_link_behind_a_slower_network_is_no_cap(empty_world, expect):
     world = empty_world()
     world.tcp("pull", 11.8)
     hang(world, "server", ON_USB2)
     pulled(world, 38, 11.6)
-    says(world, "network/path/link-rate")
+    expect(world, "network/path/link-rate")
 
 
 @pytest.mark.parametrize("case", ["two disks", "no folder", "no agent"])
-def test_where_the_one_disk_is_not_known_none_is_judged_by_its_link(lan, case, says):
+def test_where_the_one_disk_is_not_known_none_is_judged_by_its_link(lan, case, expect):
     hang(lan, "server", ON_USB2, ON_USB2)
     if case != "two disks":
         lan.server = replace(lan.server, folder=None) if case == "no folder" else None
     pulled(lan, 38, 37)
-    says(lan, "disk/server/read")
+    expect(lan, "disk/server/read")
 
 
 @pytest.mark.parametrize(("inner", "cap"), [(18, "disk/server/read"), (38, "bus/server/usb")])
-def test_a_disc_that_falls_from_edge_to_edge_is_not_held_by_its_usb(lan, inner, cap, says):
+def test_a_disc_that_falls_from_edge_to_edge_is_not_held_by_its_usb(lan, inner, cap, expect):
     """The outer edge of a disc that falls may give just what the link does by chance."""
     hang(lan, "server", ON_USB2)
     zones = []
@@ -143,4 +143,4 @@ def test_a_disc_that_falls_from_edge_to_edge_is_not_held_by_its_usb(lan, inner, 
     lan.add("disk", "server", setting, 38, {"cache": {"proven": True}, "place": place})
     lan.disk("client", "write", 2000)
     lan.copy("pull.uncached", 37)
-    says(lan, cap)
+    expect(lan, cap)

@@ -35,15 +35,15 @@ def matrix(world, cells, rtt_seconds=7e-5, **loads):
     world.add("smb-matrix", "client", setting, 500, details, **loads)
 
 
-def test_a_client_whose_cores_others_take_is_named_in_doubt_without_an_agent(one_end, says):
+def test_a_client_whose_cores_others_take_is_named_in_doubt_without_an_agent(one_end, expect):
     one_end.copy("pull.cached", (160, 166, 170), dialect="NT1", client=CROWDED)
-    says(one_end, CLIENT)
+    expect(one_end, CLIENT)
     assert one_end.diagnosed().verdict.confidence < 0.7
 
 
-def test_with_an_agent_that_saw_the_server_rest_it_is_as_sure_as_limits_say(world, says):
+def test_with_an_agent_that_saw_the_server_rest_it_is_as_sure_as_limits_say(world, expect):
     world.copy("pull.cached", (160, 166, 170), client=CROWDED)
-    says(world, CLIENT)
+    expect(world, CLIENT)
     assert world.diagnosed().verdict.confidence == 0.85
 
 
@@ -60,28 +60,28 @@ PAUSES = {
 
 @pytest.mark.parametrize(("cap", "ratios", "rtt"), PAUSES.values(), ids=PAUSES)
 def test_a_server_that_answers_at_once_or_after_pauses_has_neighbours(
-    one_end, cap, ratios, rtt, says
+    one_end, cap, ratios, rtt, expect
 ):
     one_end.copy("pull.cached", (250, 260, 269))
     matrix(one_end, pausing(*ratios), rtt)
-    says(one_end, cap)
+    expect(one_end, cap)
     assert one_end.diagnosed().verdict.confidence < 0.7
 
 
-def test_the_pauses_scatter_the_runs_and_stay_their_cause(one_end, says):
+def test_the_pauses_scatter_the_runs_and_stay_their_cause(one_end, expect):
     one_end.copy("pull.cached", (150, 260, 300))
     matrix(one_end, pausing(*TAKEN))
-    says(one_end, SERVER)
+    expect(one_end, SERVER)
 
 
-def test_pauses_of_a_client_that_waits_itself_tell_nothing_of_the_server(one_end, says):
+def test_pauses_of_a_client_that_waits_itself_tell_nothing_of_the_server(one_end, expect):
     one_end.copy("pull.cached", (250, 260, 269))
     matrix(one_end, pausing(*TAKEN), client=CROWDED)
-    says(one_end, NOBODY)
+    expect(one_end, NOBODY)
 
 
 @pytest.mark.parametrize(("resent", "cap"), [(11e3, SERVER), (2e7, NOBODY)])
-def test_lost_packets_pause_a_copy_too_and_packets_sent_twice_do_not(one_end, resent, cap, says):
+def test_lost_packets_pause_a_copy_too_and_packets_sent_twice_do_not(one_end, resent, cap, expect):
     one_end.copy("push.cached", (240, 250), details={"sockets": {"retransmitted_bytes": resent}})
     matrix(one_end, pausing(*TAKEN))
-    says(one_end, cap)
+    expect(one_end, cap)

@@ -55,32 +55,32 @@ BEATS = {
 
 
 @pytest.mark.parametrize(("cap", "name", "details"), BEATS.values(), ids=BEATS)
-def test_a_server_that_answers_at_the_beat_of_a_quota_has_one(one_end, cap, name, details, says):
+def test_a_server_that_answers_at_the_beat_of_a_quota_has_one(one_end, cap, name, details, expect):
     one_end.copy(name, (46, 48, 50), details=details)
-    says(one_end, cap)
+    expect(one_end, cap)
 
 
-def test_a_copy_whose_own_beat_is_blurred_is_explained_by_another(one_end, says):
+def test_a_copy_whose_own_beat_is_blurred_is_explained_by_another(one_end, expect):
     keys = ("burst_count_median", "burst_seconds_median", "burst_seconds_low", "burst_seconds_high")
     blurred = beat(silent_ratio=0.2, burst_seconds_low=0.07, burst_seconds_high=0.3)
     one_end.copy("push.cached", (50, 52, 54), details=beat("network"))
     one_end.copy("pull.cached", (85, 87, 89), details=blurred)
     one_end.copy("push.uncached", (60, 62, 64), details=beat(bursts=4, **dict.fromkeys(keys)))
-    says(one_end, QUOTA, NOBODY, NOBODY)
+    expect(one_end, QUOTA, NOBODY, NOBODY)
 
 
-def test_a_radio_that_sleeps_between_two_beacons_is_no_quota(one_end, says):
+def test_a_radio_that_sleeps_between_two_beacons_is_no_quota(one_end, expect):
     link = replace(one_end.client.interface, kind="wifi")
     one_end.client = replace(one_end.client, interface=link)
     one_end.copy("pull.cached", (46, 48, 50), details=beat())
-    says(one_end, NOBODY)
+    expect(one_end, NOBODY)
 
 
-def test_a_client_whose_own_disk_stops_is_not_taken_for_the_server(one_end, says):
+def test_a_client_whose_own_disk_stops_is_not_taken_for_the_server(one_end, expect):
     one_end.entries.clear()
     one_end.disk("client", "read", 28)
     one_end.copy("push.uncached", (26, 27, 28), details=beat("sender"))
-    says(one_end, "disk/client/read")
+    expect(one_end, "disk/client/read")
 
 
 LOADS = {
@@ -92,13 +92,13 @@ LOADS = {
 
 
 @pytest.mark.parametrize("load", LOADS.values(), ids=LOADS)
-def test_a_client_that_stops_itself_says_nothing_of_the_server(one_end, load, says):
+def test_a_client_that_stops_itself_says_nothing_of_the_server(one_end, load, expect):
     one_end.copy("pull.cached", (46, 48, 50), details=beat(), client=load)
-    says(one_end)
+    expect(one_end)
     assert one_end.verdict_key()[:2] != ("cpu", "server")
 
 
-def test_with_an_agent_the_quota_itself_is_read(world, says):
+def test_with_an_agent_the_quota_itself_is_read(world, expect):
     """There is none: it is the file server that stands still."""
     world.copy("pull.cached", (46, 48, 50), details=beat())
-    says(world, "smb/server/server-software")
+    expect(world, "smb/server/server-software")

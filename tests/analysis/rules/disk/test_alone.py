@@ -106,9 +106,9 @@ SLOW_PLACES = {
 
 
 @pytest.mark.parametrize(("rate", "where", "planted"), SLOW_PLACES.values(), ids=SLOW_PLACES)
-def test_a_file_that_lies_where_the_disc_is_slow_is_named(lan, rate, where, planted, says):
+def test_a_file_that_lies_where_the_disc_is_slow_is_named(lan, rate, where, planted, expect):
     lies(lan, rate, where, **planted)
-    says(lan, "disk/server/zone")
+    expect(lan, "disk/server/zone")
 
 
 IN_NONE = {
@@ -133,22 +133,22 @@ IN_NONE = {
 
 
 @pytest.mark.parametrize(("rate", "where", "planted"), IN_NONE.values(), ids=IN_NONE)
-def test_no_zone_is_blamed(lan, rate, where, planted, says):
+def test_no_zone_is_blamed(lan, rate, where, planted, expect):
     lies(lan, rate, where, **planted)
-    says(lan, "network/path/link-rate" if rate > 117 else "disk/server/read")
+    expect(lan, "network/path/link-rate" if rate > 117 else "disk/server/read")
 
 
 @pytest.mark.parametrize(("of_its_place", "cause"), [(1.0, "zone"), (0.7, "write")])
-def test_a_push_is_held_against_the_zones_that_were_read(lan, of_its_place, cause, says):
+def test_a_push_is_held_against_the_zones_that_were_read(lan, of_its_place, cause, expect):
     zones(lan)
     rate = of_its_place * law(0.935)
     disk(lan, "write", rate, place=place(0.9, 0.97))
     lan.copy("push.cached", 0.97 * rate, memory=0.98 * rate)
-    says(lan, f"disk/server/{cause}")
+    expect(lan, f"disk/server/{cause}")
 
 
 @pytest.mark.parametrize("places", [(0.9, 0.92, 0.94), (0.1, 0.3, 0.5)], ids=["at0", "at1"])
-def test_a_push_is_held_against_the_zones_that_were_written(lan, places, says):
+def test_a_push_is_held_against_the_zones_that_were_written(lan, places, expect):
     """Written zones too near each other leave it to the zones that were read."""
     if places[0] > 0.5:
         zones(lan)
@@ -161,7 +161,7 @@ def test_a_push_is_held_against_the_zones_that_were_written(lan, places, says):
     rate = law(0.935)
     disk(lan, "write", rate, place=place(0.9, 0.97))
     lan.copy("push.cached", 0.97 * rate, memory=0.98 * rate)
-    says(lan, "disk/server/zone")
+    expect(lan, "disk/server/zone")
 
 
 # -- a control group's limit -----------------------------------------------------------------------
@@ -172,12 +172,12 @@ def test_a_push_is_held_against_the_zones_that_were_written(lan, places, says):
     [("read", 25), ("write", 25), ("read", 100)],
     ids=["reached", "reached by writes", "not reached"],
 )
-def test_a_control_groups_limit_is_told_where_it_is_reached(lan, verb, limit, says):
+def test_a_control_groups_limit_is_told_where_it_is_reached(lan, verb, limit, expect):
     limits = {f"{verb}_bytes_per_second": limit * MB, "group": "/docker/nas"}
     disk(lan, verb, 25.4, limits=limits)
     others = {"device_read_bytes": 4 << 30, "device_written_bytes": 0} if limit == 25 else {}
     lan.copy("pull.uncached" if verb == "read" else "push.cached", 24.6, server=others)
-    says(lan, f"disk/server/{verb}")
+    expect(lan, f"disk/server/{verb}")
 
 
 # -- seek ---------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ def fragmented(fragments: int, pace: float, seek_seconds: float, size_bytes: int
     [(500, 64 << 20, 1.0), (5000, GIB, 1.0), (500, 64 << 20, 0.6)],
 )
 def test_a_file_in_fragments_is_named_with_the_rate_of_one_piece(
-    lan, fragments, size_bytes, share, says
+    lan, fragments, size_bytes, share, expect
 ):
     """share: what a fragment really costs of a random access; near ones cost less."""
     zones(lan)
@@ -202,28 +202,28 @@ def test_a_file_in_fragments_is_named_with_the_rate_of_one_piece(
     rate = fragmented(fragments, law(0.25), 0.008 * share, size_bytes)
     disk(lan, "read", rate, "file", place=place(0.2, 0.3, fragments, size_bytes))
     lan.copy("file.pull.uncached", 0.96 * rate, memory=0.97 * rate)
-    says(lan, "disk/server/seek")
+    expect(lan, "disk/server/seek")
 
 
-def test_without_zones_the_runs_own_file_tells_the_rate_of_one_piece(lan, says):
+def test_without_zones_the_runs_own_file_tells_the_rate_of_one_piece(lan, expect):
     """The seek is a random access on the same device; its two zones make no curve."""
     lan.entries[zones(lan, count=2)][1].details["zones"] = []
     disk(lan, "read", 55, place=place(0.0, 0.1))
     rate = fragmented(500, 55, 0.008, 64 << 20)
     disk(lan, "read", rate, "file", place=place(0.0, 0.1, 500, 64 << 20))
     lan.copy("file.pull.uncached", 0.97 * rate)
-    says(lan, "disk/server/seek")
+    expect(lan, "disk/server/seek")
 
 
 @pytest.mark.parametrize("pattern", ["file", "sequential"])
-def test_without_a_rate_in_one_piece_no_seek_is_blamed(lan, pattern, says):
+def test_without_a_rate_in_one_piece_no_seek_is_blamed(lan, pattern, expect):
     """The seek is known, but not what the disk reads where nothing has to be sought."""
     lan.entries[zones(lan, count=2)][1].details["zones"] = []
     if pattern == "file":
         disk(lan, "read", 50, place=place(0.0, 0.1, 900))
     disk(lan, "read", 15, pattern, place=place(0.2, 0.3, 500, 64 << 20))
     lan.copy("file.pull.uncached" if pattern == "file" else "pull.uncached", 14.6)
-    says(lan, "disk/server/read")
+    expect(lan, "disk/server/read")
 
 
 NO_SEEKS = {
@@ -237,15 +237,17 @@ NO_SEEKS = {
 
 
 @pytest.mark.parametrize(("fragments", "rate", "seek_seconds"), NO_SEEKS.values(), ids=NO_SEEKS)
-def test_no_seek_is_blamed(lan, fragments, rate, seek_seconds, says):
+def test_no_seek_is_blamed(lan, fragments, rate, seek_seconds, expect):
     zones(lan, seek_seconds=seek_seconds)
     disk(lan, "read", rate, "file", place=place(0.2, 0.3, fragments, 64 << 20))
     lan.copy("file.pull.uncached", 0.97 * rate)
-    says(lan, "disk/server/read")
+    expect(lan, "disk/server/read")
 
 
 @pytest.mark.parametrize(("gap_bytes", "cause"), [(128 << 10, "seek"), (4096, "read")])
-def test_gaps_that_pass_under_the_head_cost_their_passing_and_no_seek(lan, gap_bytes, cause, says):
+def test_gaps_that_pass_under_the_head_cost_their_passing_and_no_seek(
+    lan, gap_bytes, cause, expect
+):
     """500 pieces with 128 KiB between them: a disc of 52 MB/s waits 2.5 ms for each."""
     zones(lan)
     gaps = {"short_gaps": 499, "short_gaps_bytes": 499 * gap_bytes}
@@ -253,27 +255,27 @@ def test_gaps_that_pass_under_the_head_cost_their_passing_and_no_seek(lan, gap_b
     rate = (64 << 20) / ((64 << 20) / pace + 499 * (128 << 10) / pace)
     disk(lan, "read", rate, "file", place=place(0.2, 0.3, 500, 64 << 20, **gaps))
     lan.copy("file.pull.uncached", 0.97 * rate)
-    says(lan, f"disk/server/{cause}")
+    expect(lan, f"disk/server/{cause}")
 
 
 @pytest.mark.parametrize("pieces", [1, 500])
-def test_the_link_caps_a_file_that_lies_badly_on_a_fast_disk(lan, pieces, says):
+def test_the_link_caps_a_file_that_lies_badly_on_a_fast_disk(lan, pieces, expect):
     zones(lan, outer=400.0, inner=130.0, seek_seconds=0.004)
     rate = fragmented(pieces, 145, 0.0004, GIB)
     disk(lan, "read", rate, "file", place=place(0.9, 0.99, pieces))
     lan.copy("file.pull.uncached", 113, memory=116)
-    says(lan, "network/path/link-rate")
+    expect(lan, "network/path/link-rate")
 
 
-def test_a_users_file_is_held_against_its_own_read_and_ours_against_ours(lan, says):
+def test_a_users_file_is_held_against_its_own_read_and_ours_against_ours(lan, expect):
     disk(lan, "read", 60)
     lan.copy("file.pull.uncached", 58)
-    says(lan, "unknown/inconclusive")
+    expect(lan, "unknown/inconclusive")
     disk(lan, "read", 20, "file")
     lan.entries.pop(-2)
     lan.copy("pull.uncached", 58)
     lan.copy("file.pull.uncached", 19.5)
-    says(lan, "disk/server/read", "disk/server/read")
+    expect(lan, "disk/server/read", "disk/server/read")
 
 
 # -- sync ---------------------------------------------------------------------------------------
@@ -297,13 +299,15 @@ FORCED = {
 
 
 @pytest.mark.parametrize(("cap", "smb_conf", "name", "rates"), FORCED.values(), ids=FORCED)
-def test_forced_writes_are_named_where_they_explain_the_copy(lan, cap, smb_conf, name, rates, says):
+def test_forced_writes_are_named_where_they_explain_the_copy(
+    lan, cap, smb_conf, name, rates, expect
+):
     write, synced, copied = rates
     disk(lan, "write", write)
     if synced is not None:
         disk(lan, "write", synced, "synced", **SYNCED)
     lan.copy(name, copied)
-    says(lan, cap, smb_conf=smb_conf)
+    expect(lan, cap, smb_conf=smb_conf)
 
 
 @pytest.mark.parametrize(
@@ -311,12 +315,12 @@ def test_forced_writes_are_named_where_they_explain_the_copy(lan, cap, smb_conf,
     [(108, 20, SYNC), (24, 23, "disk/server/write")],
     ids=["it costs much", "the disk's own measurement was made through it"],
 )
-def test_a_file_system_mounted_with_sync_forces_them_too(lan, write, synced, cap, says):
+def test_a_file_system_mounted_with_sync_forces_them_too(lan, write, synced, cap, expect):
     lan.server = replace(lan.server, folder=replace(lan.server.folder, mount_options="rw,sync"))
     disk(lan, "write", write)
     disk(lan, "write", synced, "synced", **SYNCED)
     lan.copy("push.cached", 0.97 * synced)
-    says(lan, cap)
+    expect(lan, cap)
 
 
 # -- contention ---------------------------------------------------------------------------------
@@ -345,19 +349,19 @@ SHARED = {
 
 
 @pytest.mark.parametrize(("limit", "cause"), [(25, "read"), (100, "contention")])
-def test_at_a_control_groups_limit_others_io_is_not_what_slows_the_disk(lan, says, limit, cause):
+def test_at_a_control_groups_limit_others_io_is_not_what_slows_the_disk(lan, expect, limit, cause):
     limits = {"read_bytes_per_second": limit * MB, "group": "/docker/nas"}
     disk(lan, "read", 25.4, limits=limits, others=others(read=30), before=BUSY)
     lan.copy("pull.uncached", 24.6)
-    says(lan, f"disk/server/{cause}")
+    expect(lan, f"disk/server/{cause}")
 
 
 @pytest.mark.parametrize("details", SHARED.values(), ids=SHARED)
-def test_somebody_elses_io_is_named_on_a_disk_that_is_read(lan, details, says):
+def test_somebody_elses_io_is_named_on_a_disk_that_is_read(lan, details, expect):
     zones(lan)
     disk(lan, "read", (24, 25, 26), **details, place=place(0.9, 0.97))
     lan.copy("pull.uncached", 24, memory=24.2)
-    says(lan, "disk/server/contention")
+    expect(lan, "disk/server/contention")
 
 
 def count_device(mb_per_second: float) -> dict[str, Any]:
@@ -373,19 +377,21 @@ def count_device(mb_per_second: float) -> dict[str, Any]:
     ],
     ids=["gone by then", "the link holds it, whoever reads"],
 )
-def test_others_who_do_not_hold_the_copy_are_not_named(empty_world, link, rate, device, cap, says):
+def test_others_who_do_not_hold_the_copy_are_not_named(
+    empty_world, link, rate, device, cap, expect
+):
     world = empty_world()
     world.tcp("pull", link)
     world.disk("client", "write", 500)
     disk(world, "read", 15.8, others=others(read=64), before=BUSY)
     world.copy("pull.uncached", rate, server=device)
-    says(world, cap)
+    expect(world, cap)
 
 
 @pytest.mark.parametrize(
     ("stopped", "cap"), [(0.3, "cpu/server/quota"), (0.03, "disk/server/read")]
 )
-def test_a_disk_whose_program_a_quota_stopped_moves_that_much_at_least(lan, stopped, cap, says):
+def test_a_disk_whose_program_a_quota_stopped_moves_that_much_at_least(lan, stopped, cap, expect):
     """In a part of its periods is enough; one that hardly ever stopped it says what the disk is."""
     quota = {"quota_cores": 0.08, "core_busy_ratios": (0.08,), "busiest_process_ratio": 0.08}
     proof = {"requested": "uncached", "proven": True, "cached_ratio_before": 0.0}
@@ -394,7 +400,7 @@ def test_a_disk_whose_program_a_quota_stopped_moves_that_much_at_least(lan, stop
     lan.add("disk", "server", setting, 32, {"cache": {**proof, "side": "server"}}, server=load)
     copied = {**quota, "throttled_ratio": 0.9 if stopped > 0.1 else 0.03}
     lan.copy("pull.uncached", 31, server=copied)
-    says(lan, cap)
+    expect(lan, cap)
 
 
 ITS_OWN = {
@@ -410,23 +416,23 @@ ITS_OWN = {
 
 
 @pytest.mark.parametrize(("verb", "details"), ITS_OWN.values(), ids=ITS_OWN)
-def test_nobody_is_blamed_on_a_disk_of_ones_own(lan, verb, details, says):
+def test_nobody_is_blamed_on_a_disk_of_ones_own(lan, verb, details, expect):
     zones(lan)
     disk(lan, verb, 55, **details)
     lan.copy("pull.uncached" if verb == "read" else "push.cached", 53)
-    says(lan, f"disk/server/{verb}")
+    expect(lan, f"disk/server/{verb}")
 
 
 # -- all of them --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("pattern", ["zones", "synced", "sustained", "file"])
-def test_no_other_pattern_is_taken_for_the_sequential_rate(lan, pattern, says):
+def test_no_other_pattern_is_taken_for_the_sequential_rate(lan, pattern, expect):
     for verb in ("read", "write"):
         disk(lan, verb, 20, pattern)
     for name in ("pull.uncached", "push.cached"):
         lan.copy(name, 19)
-    says(lan, "unknown/inconclusive", "unknown/inconclusive")
+    expect(lan, "unknown/inconclusive", "unknown/inconclusive")
 
 
 STRANGE = ["x", -1, 1e300, True, None, [], {}, [{}], [[1]], {"bytes": -5}, 2**64, 1e-320]

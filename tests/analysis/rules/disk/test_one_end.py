@@ -46,13 +46,13 @@ PUSHES = {
 
 
 @pytest.mark.parametrize(("cap", "rate", "times", "extra"), PUSHES.values(), ids=PUSHES)
-def test_flushes_tell_of_the_servers_disk(one_end, cap, rate, times, extra, says):
+def test_flushes_tell_of_the_servers_disk(one_end, cap, rate, times, extra, expect):
     dialect = "smb1" if extra.get("flushes") == 5 else "3.1.1"
     memory = 11.8 if cap == LINK else None
     rates = (0.99 * rate, rate, 1.01 * rate)
     details = describe(rate, *times, **extra)
     one_end.copy("push.cached", rates, memory=memory, dialect=dialect, details=details)
-    says(one_end, cap)
+    expect(one_end, cap)
 
 
 def test_flushes_on_the_way_name_the_disk_that_another_push_wrote_faster(one_end):
@@ -78,7 +78,7 @@ OVER_ANOTHER = {
 
 @pytest.mark.parametrize(("cap", "rate", "extra"), OVER_ANOTHER.values(), ids=OVER_ANOTHER)
 def test_a_push_over_smb1_waits_for_the_disk_that_another_dialect_shows(
-    one_end, cap, rate, extra, says
+    one_end, cap, rate, extra, expect
 ):
     """Its data come as slowly as the disk takes them, so that its own FLUSHes are short."""
     last, pull = extra.get("last", 3.3), extra.get("pull", 118)
@@ -88,16 +88,16 @@ def test_a_push_over_smb1_waits_for_the_disk_that_another_dialect_shows(
     parts = describe(rate, rate, 0.001, flushing, flushes=flushes, waits=0.05, by="network")
     one_end.copy("push.cached", (rate - 1, rate, rate + 1), dialect="smb1", details=parts)
     one_end.copy("pull.cached", pull, dialect="smb1", proven=False)
-    says(one_end)
+    expect(one_end)
     copies = {(each.copy, each.dialect): each for each in diagnose(one_end.report()).copies}
     verdict = copies["push.cached", "smb1"].verdict
     assert "/".join(filter(None, verdict.key)) == cap
     assert verdict.confidence < 0.7
 
 
-def test_a_pull_is_not_judged_by_them(one_end, says):
+def test_a_pull_is_not_judged_by_them(one_end, expect):
     one_end.copy("pull.cached", (16.0, 16.3, 16.5), details=describe(16.3, 118, 3.5, 3.6))
-    says(one_end, NOBODY)
+    expect(one_end, NOBODY)
 
 
 # -- beside an agent, which measured that disk ----------------------------------------------------
@@ -126,9 +126,9 @@ SEEN = {
 }
 
 
-def flushing(between, disk, rate, times, server):
+def flushing(two_hosts, disk, rate, times, server):
     """A push of a host whose agent wrote its disk at a rate; None: it could not."""
-    world = between(disk=disk or 400)
+    world = two_hosts(disk=disk or 400)
     if disk is None:
         world.entries = [each for each in world.entries if each[0].setting.get("verb") != "write"]
     world.copy("push.cached", rate, details=describe(rate, *times), server=server)
@@ -136,19 +136,19 @@ def flushing(between, disk, rate, times, server):
 
 
 @pytest.mark.parametrize(("cap", "disk", "rate", "times", "server"), SEEN.values(), ids=SEEN)
-def test_flushes_confirm_what_an_agent_measured(between, cap, disk, rate, times, server, says):
-    says(flushing(between, disk, rate, times, server), cap)
+def test_flushes_confirm_what_an_agent_measured(two_hosts, cap, disk, rate, times, server, expect):
+    expect(flushing(two_hosts, disk, rate, times, server), cap)
 
 
-def test_a_cpu_that_its_quota_stops_flushes_late_too(between, says):
-    world = flushing(between, 73, 57, (118, 2.1, 3.19), STOPPED)
-    says(world)
+def test_a_cpu_that_its_quota_stops_flushes_late_too(two_hosts, expect):
+    world = flushing(two_hosts, 73, 57, (118, 2.1, 3.19), STOPPED)
+    expect(world)
     assert world.verdict_key("push.cached") != ("disk", "server", "write")
 
 
-def test_what_flushes_confirm_keeps_the_disks_own_rate(between):
+def test_what_flushes_confirm_keeps_the_disks_own_rate(two_hosts):
     """A ceiling below what the disk wrote in the same run would contradict the report."""
-    world = flushing(between, 73, 57, (118, 2.1, 3.19), {})
+    world = flushing(two_hosts, 73, 57, (118, 2.1, 3.19), {})
     verdict = diagnose(world.report()).copies[0].verdict
     assert (verdict.ceiling_bytes_per_second, verdict.confidence) == (73 * MB, 0.85)
 
@@ -179,9 +179,9 @@ WAITING = {
 
 
 @pytest.mark.parametrize("changes", WAITING.values(), ids=WAITING)
-def test_writes_that_wait_from_the_first_one_on_are_forced(one_end, changes, says):
+def test_writes_that_wait_from_the_first_one_on_are_forced(one_end, changes, expect):
     forced(one_end, **changes)
-    says(one_end)
+    expect(one_end)
     assert one_end.verdict_key("push.cached") == ("disk", "server", "sync")
 
 
@@ -190,12 +190,12 @@ def test_writes_that_wait_from_the_first_one_on_are_forced(one_end, changes, say
     [("sender", None, "sync"), ("network", None, "inconclusive"), ("sender", 40, "inconclusive")],
     ids=["it waits", "its packets queue", "without the client's disk it is faster"],
 )
-def test_forced_writes_that_smb_3_shows_are_why_smb1_waits_too(one_end, by, memory, cause, says):
+def test_forced_writes_that_smb_3_shows_are_why_smb1_waits_too(one_end, by, memory, cause, expect):
     """Its requests are shorter, so that it waits more often."""
     forced(one_end)
     details = describe(7.7, 7.8, 0.001, 0.002, flushes=1, waits=0.26, by=by)
     one_end.copy("push.cached", (7.6, 7.7, 7.8), memory, "smb1", details=details)
-    says(one_end)
+    expect(one_end)
     copies = {(each.copy, each.dialect): each for each in diagnose(one_end.report()).copies}
     assert copies["push.cached", "smb1"].verdict.cause == cause
 
@@ -215,18 +215,18 @@ OTHERWISE = {
 
 
 @pytest.mark.parametrize("changes", OTHERWISE.values(), ids=OTHERWISE)
-def test_other_reasons_to_wait_are_not_taken_for_forced_writes(one_end, changes, says):
+def test_other_reasons_to_wait_are_not_taken_for_forced_writes(one_end, changes, expect):
     forced(one_end, **changes)
-    says(one_end)
+    expect(one_end)
     assert one_end.verdict_key("push.cached")[2] != "sync"
 
 
-def test_a_server_that_stops_and_goes_forces_nothing(one_end, says):
+def test_a_server_that_stops_and_goes_forces_nothing(one_end, expect):
     beat = {"silent_ratio": 0.8, "bursts": 11, "burst_count_median": 5.0}
     beat.update(burst_seconds_median=0.1, burst_seconds_low=0.099, burst_seconds_high=0.101)
     forced(one_end)
     one_end.copy("pull.uncached", 40, details={"replies": beat, "sockets": {"by": "unknown"}})
-    says(one_end)
+    expect(one_end)
     assert one_end.verdict_key("push.cached")[2] != "sync"
 
 

@@ -77,16 +77,18 @@ MISSED = {
 
 
 @pytest.mark.parametrize(("cap", "name", "rate", "changes"), MISSED.values(), ids=MISSED)
-def test_a_file_that_its_senders_memory_does_not_hold_is_named(lan, cap, name, rate, changes, says):
+def test_a_file_that_its_senders_memory_does_not_hold_is_named(
+    lan, cap, name, rate, changes, expect
+):
     missed(lan, name, rate, **changes)
-    says(lan, cap)
+    expect(lan, cap)
 
 
-def test_a_users_file_is_held_against_its_own_reading(lan, says):
+def test_a_users_file_is_held_against_its_own_reading(lan, expect):
     setting = {"side": "server", "verb": "read", "cache": "uncached", "pattern": "file"}
     lan.add("disk", "server", setting, 20, {"cache": {"proven": True}})
     missed(lan, "file.pull.cached", 19.5, used=100 * MIB)
-    says(lan, SIZE)
+    expect(lan, SIZE)
 
 
 # -- silent -------------------------------------------------------------------------------------
@@ -100,21 +102,21 @@ SERVED = {
 
 
 @pytest.mark.parametrize("changes", SERVED.values(), ids=SERVED)
-def test_a_copy_that_was_served_from_ram_has_no_such_ceiling(lan, changes, says):
+def test_a_copy_that_was_served_from_ram_has_no_such_ceiling(lan, changes, expect):
     missed(lan, "pull.cached", 115, **changes)
-    says(lan, "network/path/link-rate")
+    expect(lan, "network/path/link-rate")
     assert not [each for each in lan.ceilings() if each[0] == "memory"]
 
 
-def test_a_disk_faster_than_the_link_makes_a_missed_cache_no_matter(between, says):
-    world = between()
+def test_a_disk_faster_than_the_link_makes_a_missed_cache_no_matter(two_hosts, expect):
+    world = two_hosts()
     missed(world, "pull.cached", (113, 114, 115))
-    says(world, "network/path/link-rate")
+    expect(world, "network/path/link-rate")
 
 
-def test_an_uncached_copy_is_the_disks_affair(lan, says):
+def test_an_uncached_copy_is_the_disks_affair(lan, expect):
     lan.copy("pull.uncached", (28, 29, 30))
-    says(lan, "disk/server/read")
+    expect(lan, "disk/server/read")
 
 
 DISKS = {
@@ -125,9 +127,9 @@ DISKS = {
 
 
 @pytest.mark.parametrize(("agent", "proven", "load"), DISKS.values(), ids=DISKS)
-def test_what_is_not_known_well_enough_names_nobody(empty_world, agent, proven, load, says):
+def test_what_is_not_known_well_enough_names_nobody(empty_world, agent, proven, load, expect):
     world = empty_world(agent=agent)
     if proven is not None:
         world.disk("server", "read", 30, proven=proven, server=load)
     missed(world, "pull.cached", 29.5)
-    says(world, "unknown/inconclusive")
+    expect(world, "unknown/inconclusive")

@@ -11,8 +11,8 @@ NOBODY = "unknown/inconclusive"
 
 
 @pytest.fixture
-def lan(between):
-    return between(disk=500)
+def lan(two_hosts):
+    return two_hosts(disk=500)
 
 
 def swapping(**changes: Any) -> dict[str, Any]:
@@ -28,10 +28,10 @@ def swapping(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("side", "waits"), [("client", 0.8), ("server", 0.8), ("server", 0.5)])
-def test_a_host_that_waits_for_its_own_memory_is_named(lan, side, waits, says):
+def test_a_host_that_waits_for_its_own_memory_is_named(lan, side, waits, expect):
     """One that waits less is trusted less."""
     lan.copy("pull.cached", (38, 40, 42), **{side: swapping(memory_waiting_ratio=waits)})
-    says(lan, f"memory/{side}/swap")
+    expect(lan, f"memory/{side}/swap")
 
 
 # -- silent -------------------------------------------------------------------------------------
@@ -48,14 +48,14 @@ NO_SHORTAGE = {
 
 
 @pytest.mark.parametrize("changes", NO_SHORTAGE.values(), ids=NO_SHORTAGE)
-def test_without_a_shortage_that_it_waits_for_it_is_not_named(lan, changes, says):
+def test_without_a_shortage_that_it_waits_for_it_is_not_named(lan, changes, expect):
     lan.copy("pull.cached", (38, 40, 42), server=swapping(**changes))
-    says(lan, NOBODY)
+    expect(lan, NOBODY)
 
 
-def test_a_host_that_swaps_behind_a_full_link_is_not_the_cap(lan, says):
+def test_a_host_that_swaps_behind_a_full_link_is_not_the_cap(lan, expect):
     lan.copy("pull.cached", (113, 114, 115), server=swapping())
-    says(lan, "network/path/link-rate")
+    expect(lan, "network/path/link-rate")
 
 
 SHARED = "disk/server/contention"
@@ -71,10 +71,10 @@ DISKS = {
 
 
 @pytest.mark.parametrize(("cap", "others", "load"), DISKS.values(), ids=DISKS)
-def test_swap_on_the_copys_own_disk_is_what_else_that_disk_does(lan, cap, others, load, says):
+def test_swap_on_the_copys_own_disk_is_what_else_that_disk_does(lan, cap, others, load, expect):
     lan.forget("disk", side="server", verb="read")
     setting = {"side": "server", "verb": "read", "cache": "uncached", "folder": "/srv"}
     details = {"cache": {"proven": True}, "others": others}
     lan.add("disk", "server", setting, (38, 40, 42), details, server=load)
     lan.copy("pull.uncached", (37, 39, 41))
-    says(lan, cap)
+    expect(lan, cap)

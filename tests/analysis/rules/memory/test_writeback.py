@@ -12,8 +12,8 @@ HELD, NOBODY = "memory/server/writeback", "unknown/inconclusive"
 
 
 @pytest.fixture
-def lan(between):
-    return between(disk=1000)
+def lan(two_hosts):
+    return two_hosts(disk=1000)
 
 
 def throttle(
@@ -53,9 +53,11 @@ LIMITS = {
 
 
 @pytest.mark.parametrize(("cap", "changes"), LIMITS.values(), ids=LIMITS)
-def test_writers_that_wait_while_the_disk_idles_are_named_with_their_limit(lan, cap, changes, says):
+def test_writers_that_wait_while_the_disk_idles_are_named_with_their_limit(
+    lan, cap, changes, expect
+):
     throttle(lan, **changes)
-    says(lan, cap)
+    expect(lan, cap)
 
 
 SUSTAINED = {
@@ -68,10 +70,10 @@ SUSTAINED = {
 
 
 @pytest.mark.parametrize(("cap", "durable", "changes"), SUSTAINED.values(), ids=SUSTAINED)
-def test_a_long_write_tells_what_the_limit_lets_through(lan, cap, durable, changes, says):
+def test_a_long_write_tells_what_the_limit_lets_through(lan, cap, durable, changes, expect):
     sustained(lan, durable)
     throttle(lan, **changes)
-    says(lan, cap)
+    expect(lan, cap)
 
 
 DISKS = {
@@ -84,10 +86,10 @@ DISKS = {
 
 
 @pytest.mark.parametrize(("cap", "rate", "load"), DISKS.values(), ids=DISKS)
-def test_of_a_disk_that_is_slow_or_not_known_no_limit_is_told(empty_world, cap, rate, load, says):
+def test_of_a_disk_that_is_slow_or_not_known_no_limit_is_told(empty_world, cap, rate, load, expect):
     world = empty_world(agent=rate is not None)
     if rate is not None:
         world.disk("server", "write", rate, server=load)
     throttle(world, rate=(28, 29, 30))
-    says(world, *filter(None, [cap]))
+    expect(world, *filter(None, [cap]))
     assert not [each for each in world.ceilings() if each[0] == "memory"]

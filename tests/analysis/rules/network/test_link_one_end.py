@@ -28,27 +28,27 @@ def timed(world, index, *samples):
 # -- standard links ------------------------------------------------------------------------------
 
 
-def test_requests_alone_show_the_link_where_the_copy_to_memory_fell_short(one_end, says):
+def test_requests_alone_show_the_link_where_the_copy_to_memory_fell_short(one_end, expect):
     """A short copy loses some of its time to its start; requests on their own do not."""
     one_end.matrix("pull", {(1 << 20, 8): 118.0}, 0.0002)
     one_end.copy("pull.cached", (113, 114, 115), memory=112)
-    says(one_end, LINK)
+    expect(one_end, LINK)
 
 
-def test_a_copy_without_security_shows_it_too(one_end, says):
+def test_a_copy_without_security_shows_it_too(one_end, expect):
     one_end.tax("push", "plain", 11.75)
     one_end.copy("push.cached", (11.3, 11.4, 11.5))
-    says(one_end, LINK)
+    expect(one_end, LINK)
 
 
-def test_a_disk_that_happens_to_write_what_a_link_carries_is_no_sure_link(one_end, sockets, says):
+def test_a_disk_that_happens_to_write_what_a_link_carries_is_no_sure_link(one_end, sockets, expect):
     """The client had nothing left to send, or the same path carried far more the other way."""
     idle = sockets(by="sender", receiver_seen=False)
     one_end.copy("push.cached", (11.3, 11.4, 11.5), memory=11.7, details={"sockets": idle})
-    says(one_end, LINK)
+    expect(one_end, LINK)
     one_end.copy("pull.cached", (11.3, 11.4, 11.5), memory=11.7)
     one_end.copy("push.uncached", (96, 97, 98), memory=97)
-    says(one_end)
+    expect(one_end)
     pull = one_end.diagnosed("pull.cached").verdict
     assert pull.component == "network" and pull.confidence <= 0.6
 
@@ -87,12 +87,12 @@ def test_a_client_alone_cannot_see_whether_another_path_is_faster(one_end, words
     assert words is None or words in doubts[0]
 
 
-def test_the_start_of_a_pull_on_a_long_path_is_not_the_link(one_end, says):
+def test_the_start_of_a_pull_on_a_long_path_is_not_the_link(one_end, expect):
     """10.8 MB/s on the whole, and 11.8 from its third reply on: 100 Mbit/s."""
     one_end.copy("pull.cached", 10.8, memory=10.8)
     steps = [(0.0, 0), (0.16, 1e6), (0.34, 3e6), (0.54, 5.3e6), (0.69, 7.1e6), (0.77, 8.05e6)]
     timed(one_end, -2, *steps, (0.775, 8.05e6))
-    says(one_end, LINK)
+    expect(one_end, LINK)
 
 
 FULL = {"client": {"core_busy_ratios": (1.0, 1.0), "busiest_process_ratio": 0.99}}
@@ -106,11 +106,11 @@ UNSHOWN = {
 
 
 @pytest.mark.parametrize(("rates", "extra", "tax"), UNSHOWN.values(), ids=UNSHOWN)
-def test_what_shows_no_link_claims_none(one_end, rates, extra, tax, says):
+def test_what_shows_no_link_claims_none(one_end, rates, extra, tax, expect):
     if tax:
         one_end.tax(tax[0], "plain", 117.5, hash_ok=tax[1])
     one_end.copy("push.cached", rates, **extra)
-    says(one_end)
+    expect(one_end)
     assert ("network", "path", "link-rate") not in one_end.ceilings()
 
 
@@ -120,8 +120,8 @@ def test_what_shows_no_link_claims_none(one_end, rates, extra, tax, says):
 @pytest.mark.parametrize(
     ("name", "memory"), [("push.cached", None), ("pull.cached", None), ("push.cached", 117.5)]
 )
-def test_an_inconclusive_copy_says_what_an_agent_would_tell_of_it(one_end, name, memory, says):
+def test_an_inconclusive_copy_says_what_an_agent_would_tell_of_it(one_end, name, memory, expect):
     """The advice does not ask for what is known already."""
     one_end.copy(name, (50, 51, 52), memory=memory)
-    says(one_end, NOBODY)
+    expect(one_end, NOBODY)
     assert "It measures" in one_end.diagnosed().advice[0]

@@ -27,9 +27,9 @@ LINK, NOBODY = "network/path/link-rate", "unknown/inconclusive"
 
 
 @pytest.fixture
-def path(between):
+def path(two_hosts):
     """Makes a path whose connections tell the same of one stream and of four."""
-    return lambda one, several, limits: between(
+    return lambda one, several, limits: two_hosts(
         one, several, limits=limits, limits_of_several=limits
     )
 
@@ -41,26 +41,26 @@ def test_the_bracket_is_mathis_law():
     assert loss.bracket(1448, 0.0105, 0.001, "cubic").high > 7.9e6
 
 
-def test_a_full_link_drops_packets_and_is_a_full_link(path, sockets, says):
+def test_a_full_link_drops_packets_and_is_a_full_link(path, sockets, expect):
     """The law of loss holds there as well: several connections together carry no more."""
     dropped = {**LOSSY, "retransmitted_segments": 70, "loss_ratio": 0.0021}
     dropped.update(rtt_seconds_median=0.0334, min_rtt_seconds=0.0162)
     world = path(11.7, 11.75, dropped)
     world.copy("pull.cached", (11.2, 11.3, 11.4), details={"sockets": sockets(**dropped)})
-    says(world, LINK)
+    expect(world, LINK)
 
 
-def test_loss_on_a_path_that_the_disk_never_fills_is_not_the_cap(path, sockets, says):
+def test_loss_on_a_path_that_the_disk_never_fills_is_not_the_cap(path, sockets, expect):
     world = path(0.70, 2.8, LOSSY)
     world.forget("disk")
     world.disk("client", "write", 0.3)
     idle = {**LOSSY, "unsent_bytes_median": 0, "retransmitted_segments": 9}
     world.copy("pull.cached", (0.27, 0.28, 0.29), details={"sockets": sockets(**idle)})
-    says(world, "disk/client/write")
+    expect(world, "disk/client/write")
 
 
-def test_one_stream_that_loses_packets_tells_of_no_link(path, sockets, says):
+def test_one_stream_that_loses_packets_tells_of_no_link(path, sockets, expect):
     """Its rate is what the law of loss allows: the link may carry far more."""
     world = path(0.70, None, LOSSY)
     world.copy("pull.cached", (0.67, 0.68, 0.69), details={"sockets": sockets(**LOSSY)})
-    says(world, "network/path/loss")
+    expect(world, "network/path/loss")

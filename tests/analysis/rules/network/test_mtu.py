@@ -33,19 +33,19 @@ COPIES = {
 
 
 @pytest.mark.parametrize(("name", "holes"), COPIES.values(), ids=COPIES)
-def test_a_copy_that_waited_for_packets_that_vanish_is_named(world, sockets, name, holes, says):
+def test_a_copy_that_waited_for_packets_that_vanish_is_named(world, sockets, name, holes, expect):
     holed(world, **holes)
     details, initiator = {"sockets": sockets(**STALLED)}, "server" if "server" in name else "client"
     world.copy(name, (3.0, 3.1, 3.2), initiator=initiator, details=details)
-    says(world, "network/path/mtu")
+    expect(world, "network/path/mtu")
 
 
-def test_a_copy_that_stalled_on_a_hole_was_stopped_by_it(world, says):
+def test_a_copy_that_stalled_on_a_hole_was_stopped_by_it(world, expect):
     """It has no rate; what stopped it was seen all the same."""
     holed(world, push=HOLE)
     world.skip("push.uncached", "out of time (use a larger --budget)")
     world.fail("push.cached", "the server stalled: it accepted nothing for 10 s")
-    says(world, "unknown/not-measured", "network/path/mtu")
+    expect(world, "unknown/not-measured", "network/path/mtu")
     assert diagnose(world.report()).headline == "push.cached"
 
 
@@ -76,12 +76,12 @@ def test_a_pull_without_a_pushed_file_may_be_stopped_by_the_same_as_the_push(one
     assert (verdict.cause, verdict.confidence) == ("mtu", 0.58)
 
 
-def test_the_link_is_still_there_when_the_hole_is_not(world, sockets, says):
+def test_the_link_is_still_there_when_the_hole_is_not(world, sockets, expect):
     holed(world, pull=HOLE)
     idle = {"core_busy_ratios": (0.001, 0.001), "busiest_process_ratio": 0.001}
     details = {"sockets": sockets(**STALLED)}
     world.copy("pull.cached", (3.0, 3.1, 3.2), details=details, client=idle, server=idle)
-    says(world, "network/path/mtu")
+    expect(world, "network/path/mtu")
     assert world.diagnosed().predicted_bytes_per_second.high <= 122e6
 
 
@@ -89,17 +89,17 @@ def test_the_link_is_still_there_when_the_hole_is_not(world, sockets, says):
 
 
 @pytest.mark.parametrize("holes", [{"pull": HOLE}, {}], ids=["in the other direction", "none"])
-def test_a_copy_that_broke_without_a_hole_in_its_way_names_nobody(world, holes, says):
+def test_a_copy_that_broke_without_a_hole_in_its_way_names_nobody(world, holes, expect):
     holed(world, **holes)
     world.fail("push.cached", "the server stalled: it accepted nothing for 10 s")
-    says(world, "unknown/not-measured")
+    expect(world, "unknown/not-measured")
 
 
-def test_a_hole_that_the_copy_did_not_meet_is_told_and_not_blamed(world, sockets, says):
+def test_a_hole_that_the_copy_did_not_meet_is_told_and_not_blamed(world, sockets, expect):
     """Its connection had learned the size before."""
     holed(world, pull=HOLE)
     world.copy("pull.cached", (110, 111, 112), details={"sockets": sockets(rto_seconds=0.0)})
-    says(world, "network/path/link-rate")
+    expect(world, "network/path/link-rate")
 
 
 OTHER_HOLES = {
@@ -113,7 +113,7 @@ OTHER_HOLES = {
 
 
 @pytest.mark.parametrize("holes", OTHER_HOLES.values(), ids=OTHER_HOLES)
-def test_retransmissions_without_a_hole_are_not_the_mtus_affair(world, sockets, holes, says):
+def test_retransmissions_without_a_hole_are_not_the_mtus_affair(world, sockets, holes, expect):
     holed(world, **holes)
     world.copy("pull.cached", (3.0, 3.1, 3.2), details={"sockets": sockets(**STALLED)})
-    says(world, "unknown/inconclusive")
+    expect(world, "unknown/inconclusive")

@@ -49,32 +49,32 @@ PAIRS = {
 
 @pytest.mark.parametrize(("cap", "new", "newer", "old", "older"), PAIRS.values(), ids=PAIRS)
 def test_an_old_dialect_is_named_where_a_newer_one_shows_more(
-    between, cap, new, newer, old, older, says
+    two_hosts, cap, new, newer, old, older, expect
 ):
     """20 ms to a server whose disks are faster than the path."""
-    world = between()
+    world = two_hosts()
     world.copy("push.uncached", (0.99 * new, new, 1.01 * new), details=newer)
     rates = (0.98 * old, old, 1.02 * old)
     world.copy("push.uncached", rates, dialect="smb1", details=older)
-    says(world, "network/path/link-rate" if new == 108 else "smb/server/round-trips", cap)
+    expect(world, "network/path/link-rate" if new == 108 else "smb/server/round-trips", cap)
 
 
-def test_smb2_0_2_that_is_started_by_the_server_is_the_servers_to_change(between, says):
-    world, old = between(), window(MIB, 65536, 0.0215)
+def test_smb2_0_2_that_is_started_by_the_server_is_the_servers_to_change(two_hosts, expect):
+    world, old = two_hosts(), window(MIB, 65536, 0.0215)
     world.copy("server.pull.cached", (107, 108, 109), initiator="server", details=NEW)
     extra = {"initiator": "server", "dialect": "2.0.2"}
     world.copy("server.pull.cached", (47, 48, 49), details=old, **extra)
-    says(world, "network/path/link-rate", "smb/server/dialect")
+    expect(world, "network/path/link-rate", "smb/server/dialect")
 
 
 # -- decoys ------------------------------------------------------------------------------------
 
 
-def test_two_dialects_that_run_alike_are_held_by_something_else(between, says):
-    world = between(48)
+def test_two_dialects_that_run_alike_are_held_by_something_else(two_hosts, expect):
+    world = two_hosts(48)
     world.copy("pull.cached", (46, 47, 48), details=NEW)
     world.copy("pull.cached", (45, 46, 47), dialect="smb1", details=OLD)
-    says(world, "network/path/link-rate", "network/path/link-rate")
+    expect(world, "network/path/link-rate", "network/path/link-rate")
 
 
 NEWER = {
@@ -88,19 +88,21 @@ NEWER = {
 
 
 @pytest.mark.parametrize("newer", [None, *NEWER.values()], ids=["none", *NEWER])
-def test_without_a_newer_dialect_that_is_faster_it_stays_with_the_round_trips(between, newer, says):
-    world = between()
+def test_without_a_newer_dialect_that_is_faster_it_stays_with_the_round_trips(
+    two_hosts, newer, expect
+):
+    world = two_hosts()
     if newer is not None:
         extra = {"name": "pull.cached", "rate": (107, 108, 109), "details": NEW, **newer}
         world.copy(extra.pop("name"), extra.pop("rate"), **extra)
     world.copy("pull.cached", (55, 56, 57), dialect="smb1", details=OLD)
-    says(world)
+    expect(world)
     old = next(each for each in diagnose(world.report()).copies if each.dialect == "smb1")
     assert old.verdict.key == ("smb", "server", "round-trips")
 
 
-def test_a_newer_dialect_on_a_far_path_stays_with_the_round_trips(between, says):
-    world = between()
+def test_a_newer_dialect_on_a_far_path_stays_with_the_round_trips(two_hosts, expect):
+    world = two_hosts()
     world.copy("pull.cached", (107, 108, 109), dialect="3.1.1", details=NEW)
     world.copy("pull.cached", (55, 56, 57), dialect="2.1", details=OLD)
-    says(world, "network/path/link-rate", "smb/path/round-trips")
+    expect(world, "network/path/link-rate", "smb/path/round-trips")

@@ -39,17 +39,17 @@ def test_a_native_copy_is_a_copy_and_leads(world):
         ("pull.cached", "rsize=" + "9" * 50, "round-trips"),
     ],
 )
-def test_a_mount_that_is_slower_than_this_tools_copy_is_named(world, name, options, cause, says):
+def test_a_mount_that_is_slower_than_this_tools_copy_is_named(world, name, options, cause, expect):
     world.copy(name, (109, 110, 111), details={"signing": "aes-gmac"})
     world.native(name, (58, 60, 61), options)
-    says(world, f"smb/client/{cause}")
+    expect(world, f"smb/client/{cause}")
 
 
 @pytest.mark.parametrize("option", ["sign", "sec=krb5i"])
-def test_signing_is_the_cause_where_ours_was_not_signed(world, option, says):
+def test_signing_is_the_cause_where_ours_was_not_signed(world, option, expect):
     world.copy("pull.cached", (109, 110, 111))
     world.native("pull.cached", (58, 60, 61), f"rw,{option}")
-    says(world, "smb/client/signing")
+    expect(world, "smb/client/signing")
 
 
 SLOW, FAST = (58, 60, 61), (109, 110, 111)
@@ -63,11 +63,11 @@ PAIRS = {
 
 @pytest.mark.parametrize(("cap", "name", "rate", "extra", "native"), PAIRS.values(), ids=PAIRS)
 def test_a_mount_is_not_blamed_where_ours_shows_nothing(
-    world, cap, name, rate, extra, native, says
+    world, cap, name, rate, extra, native, expect
 ):
     world.copy(name, rate, **extra)
     world.native(name, native, "rw,rsize=65536")
-    says(world, cap)
+    expect(world, cap)
 
 
 def test_the_mount_is_called_that_and_no_window():
@@ -75,10 +75,10 @@ def test_the_mount_is_called_that_and_no_window():
     assert sentences.part_name(("smb", "path")) == "the SMB window"
 
 
-def test_without_our_own_copy_beside_it_the_mount_is_not_blamed(world, says):
+def test_without_our_own_copy_beside_it_the_mount_is_not_blamed(world, expect):
     world.native("pull.cached", (58, 60, 61), "rw,rsize=4096")
     world.fail("pull.cached", "reset")
-    says(world, NOBODY)
+    expect(world, NOBODY)
 
 
 @pytest.mark.parametrize(
@@ -97,10 +97,10 @@ def test_a_users_command_is_named_beside_its_mount(world, options, advice):
 BUSY = {"core_busy_ratios": (0.98, 0.1), "busiest_process_ratio": 0.97}
 
 
-def test_a_program_that_fills_a_core_is_limited_by_it_and_not_by_its_mount(world, says):
+def test_a_program_that_fills_a_core_is_limited_by_it_and_not_by_its_mount(world, expect):
     world.copy("pull.cached", (109, 110, 111))
     world.native("pull.cached", (58, 60, 61), client=BUSY)
-    says(world, "cpu/client/one-core")
+    expect(world, "cpu/client/one-core")
 
 
 DEFAULTS = "rw,vers=3.1.1,cache=strict,rsize=4194304,wsize=4194304,actimeo=1,closetimeo=1"
@@ -122,11 +122,11 @@ def test_a_size_below_the_kernels_own_is_advised_to_be_raised(world):
 
 
 @pytest.mark.parametrize("cores", [(0.86, 0.2), (0.9, 0.86)])
-def test_a_mount_is_not_blamed_beside_nearly_full_cores_of_the_client(world, cores, says):
+def test_a_mount_is_not_blamed_beside_nearly_full_cores_of_the_client(world, cores, expect):
     """The CPU time of the kernel's SMB client is in no process' account."""
     world.copy("push.cached", (109, 110, 111))
     world.native("push.cached", (58, 60, 61), DEFAULTS, client={"core_busy_ratios": cores})
-    says(world)
+    expect(world)
     assert "round-trips" not in world.verdict_key()
 
 
@@ -139,20 +139,20 @@ def test_an_option_that_costs_is_named_also_where_the_limit_is_not_clear(world):
     assert any("The mount option cache=none turned off" in each for each in copy.evidence)
 
 
-def test_a_full_core_under_the_systems_copy_is_no_instrument(empty_world, says):
+def test_a_full_core_under_the_systems_copy_is_no_instrument(empty_world, expect):
     world = empty_world()
     world.tcp("pull", 1100)
     world.disk("client", "write", 900)
     world.native("pull.cached", 240, client=BUSY)
-    says(world, "cpu/client/one-core")
+    expect(world, "cpu/client/one-core")
 
 
-def test_this_tools_own_ceiling_does_not_bound_what_others_move(empty_world, says):
+def test_this_tools_own_ceiling_does_not_bound_what_others_move(empty_world, expect):
     world = empty_world()
     world.loopback("client", 150)
     world.native("pull.cached", 113)
     world.copy("server.push.cached", 113, initiator="server", engine="smbclient")
-    says(world)
+    expect(world)
     assert not any(each[0] == "instrument" for copy in (0, 1) for each in world.ceilings(copy))
 
 
@@ -167,30 +167,30 @@ def test_this_tools_own_ceiling_does_not_bound_what_others_move(empty_world, say
     ],
 )
 def test_of_copies_that_the_server_started_the_tool_is_where_it_ran(
-    empty_world, engine, details, busy, cap, says
+    empty_world, engine, details, busy, cap, expect
 ):
     world = empty_world()
     world.tcp("pull", 1100)
     extra = {"engine": engine, "details": details, busy: BUSY}
     world.copy("server.pull.cached", 240, initiator="server", **extra)
-    says(world, cap)
+    expect(world, cap)
 
 
 @pytest.mark.parametrize(
     ("near", "cap"), [(True, "disk/client/write"), (False, "unknown/inconclusive")]
 )
 def test_another_disk_of_the_client_than_the_measured_one_bounds_nothing(
-    empty_world, near, cap, says
+    empty_world, near, cap, expect
 ):
     world = empty_world()
     world.tcp("push", 1100)
     world.disk("client", "write", 100)
     details = {"engine_server": "given", "on_folder_disk": near}
     world.copy("server.push.cached", 98, initiator="server", engine="smbclient", details=details)
-    says(world, cap)
+    expect(world, cap)
 
 
-def test_a_copy_that_was_not_flushed_says_so(world, says):
+def test_a_copy_that_was_not_flushed_says_so(world, expect):
     details = {"flushed": False}
     world.copy("server.push.cached", 100, initiator="server", engine="smbclient", details=details)
-    says(world)
+    expect(world)

@@ -37,23 +37,22 @@ def far(rtt_seconds=0.1, agent=True, matrix=True):
 
 
 @pytest.mark.parametrize("name", ["pull.cached", "push.cached", "pull.uncached"])
-def test_too_few_bytes_in_flight_for_the_round_trip_are_named(name, says):
+def test_too_few_bytes_in_flight_for_the_round_trip_are_named(name, expect):
     """8 MiB per 100 ms, and 0.9 ms for a request of 1 MiB on a 10 Gbit/s link; a push ends with a
-    FLUSH, one more round trip.
-    """
+    FLUSH, one more round trip."""
     world, took = far(), {"request_seconds_median": 0.105}
     world.copy(name, (78, 80, 81), memory=80, details=window(8 * MIB, **took))
-    says(world, PATH)
+    expect(world, PATH)
 
 
-def test_the_requests_own_time_on_the_link_counts_where_one_is_in_flight(empty_world, says):
+def test_the_requests_own_time_on_the_link_counts_where_one_is_in_flight(empty_world, expect):
     """1 MiB at once over 10 ms and 1 Gbit/s: 55 MB/s, not the 105 of the round trips alone."""
     world = empty_world()
     world.tcp("pull", 117.6)
     world.disk("client", "write", 800)
     world.matrix("pull", {(MIB, 1): 55, (MIB, 8): 117}, 0.01)
     world.copy("pull.cached", (53, 54, 55), details=window(MIB))
-    says(world, PATH)
+    expect(world, PATH)
 
 
 STALLS = {
@@ -73,16 +72,16 @@ STALLS = {
 
 
 @pytest.mark.parametrize(("cap", "trip", "rates", "details"), STALLS.values(), ids=STALLS)
-def test_a_window_that_credits_keep_small(cap, trip, rates, details, says):
+def test_a_window_that_credits_keep_small(cap, trip, rates, details, expect):
     world = far(trip)
     world.copy("pull.cached", rates, details=details)
-    says(world, cap)
+    expect(world, cap)
 
 
-def test_the_line_of_smb_conf_that_keeps_credits_few_is_named(says):
+def test_the_line_of_smb_conf_that_keeps_credits_few_is_named(expect):
     world, few = far(), [{"option": "smb2 max credits", "value": "32"}]
     world.copy("pull.cached", (19, 20, 21), details=window(2 * MIB, MIB, 150))
-    says(world, SERVER, smb_conf=few)
+    expect(world, SERVER, smb_conf=few)
 
 
 SIDES = {
@@ -95,28 +94,28 @@ SIDES = {
 
 
 @pytest.mark.parametrize(("cap", "target", "dialect"), SIDES.values(), ids=SIDES)
-def test_the_side_is_the_servers_where_its_own_limits_are_small(cap, target, dialect, says):
+def test_the_side_is_the_servers_where_its_own_limits_are_small(cap, target, dialect, expect):
     world = far()
     world.copy("pull.cached", (19, 20, 20.5), dialect=dialect, details=window(2 * MIB, 65536))
-    says(world, cap, **target)
+    expect(world, cap, **target)
 
 
 # -- decoys ------------------------------------------------------------------------------------
 
 
-def test_a_slow_disk_on_a_far_path_is_still_the_disk(says):
+def test_a_slow_disk_on_a_far_path_is_still_the_disk(expect):
     """And what comes next is the window, which the prediction does not pass."""
     world = far()
     world.forget("disk", side="client")
     world.disk("client", "write", 25)
     world.copy("pull.cached", (23, 24, 24.5), memory=80, details=window(8 * MIB))
-    says(world, "disk/client/write")
+    expect(world, "disk/client/write")
 
 
-def test_a_slow_disk_that_nobody_measured_is_not_taken_for_it(says):
+def test_a_slow_disk_that_nobody_measured_is_not_taken_for_it(expect):
     world = far(agent=False)
     world.copy("pull.uncached", (23, 24, 24.5), memory=80, details=window(8 * MIB))
-    says(world, "disk/server/read")
+    expect(world, "disk/server/read")
 
 
 NEAR = {
@@ -137,27 +136,27 @@ NEAR = {
 
 
 @pytest.mark.parametrize(("trip", "cells", "dialect", "details"), NEAR.values(), ids=NEAR)
-def test_on_a_full_link_requests_are_no_cap(world, trip, cells, dialect, details, says):
+def test_on_a_full_link_requests_are_no_cap(world, trip, cells, dialect, details, expect):
     world.matrix("pull", cells, trip)
     world.copy("pull.cached", 113, memory=116, dialect=dialect, details=details)
-    says(world, LINK)
+    expect(world, LINK)
 
 
 @pytest.mark.parametrize("strange", [{}, {"in_flight_bytes": 0}, {"in_flight_bytes": "8 MiB"}])
-def test_without_the_bytes_in_flight_it_says_nothing(strange, says):
+def test_without_the_bytes_in_flight_it_says_nothing(strange, expect):
     world = far()
     world.copy("pull.cached", 80, details=strange)
-    says(world, NOBODY)
+    expect(world, NOBODY)
 
 
 # -- the round trip ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("seconds", "cap"), [(0.1, PATH), (0.02, NOBODY)])
-def test_one_connect_names_it_with_less_confidence_and_only_nearby(seconds, cap, says):
+def test_one_connect_names_it_with_less_confidence_and_only_nearby(seconds, cap, expect):
     world = far(matrix=False)
     world.copy("pull.cached", (78, 80, 81), details=window(8 * MIB))
-    says(world, cap, connect_seconds=seconds)
+    expect(world, cap, connect_seconds=seconds)
 
 
 def test_the_copys_own_round_trip_comes_first_then_echoes_then_the_connect(world):
@@ -181,8 +180,8 @@ def test_a_round_trip_that_cannot_be_is_none(world, seconds):
     assert rtt(world.report(target={"connect_seconds": seconds})) is None
 
 
-def test_a_flush_has_no_requests_beside_it(empty_world, sockets, says):
-    """Few credits let 20 MB/s be answered; what took the rest of the time is not theirs."""
+def test_a_flush_has_no_requests_beside_it(empty_world, sockets, expect):
+    """Few credits let 20 MB/s be answered; the disk took the rest of the time."""
     one_end = empty_world(agent=False)
     one_end.disk("client", "read", 900)
     figures = {
@@ -192,4 +191,4 @@ def test_a_flush_has_no_requests_beside_it(empty_world, sockets, says):
     }
     one_end.copy("push.cached", 2.55, details={**figures, "sockets": sockets(by="sender")})
     one_end.matrix("push", {(65536, 1): 4.9}, 0.0128)
-    says(one_end, "disk/server/write")
+    expect(one_end, "disk/server/write")

@@ -37,11 +37,11 @@ def waiting(rate, depth=4):
 
 
 @pytest.fixture
-def make_world(between, sockets):
+def make_world(two_hosts, sockets):
     """Makes copies of a world in which the server's host, its disk and the path have time."""
 
     def make(*copies, agent=True, link=117.6, disk=400):
-        world = between(link, disk=disk)
+        world = two_hosts(link, disk=disk)
         if not agent:
             world.server, world.agent = None, False
         for name, rate, changes in copies:
@@ -75,20 +75,20 @@ NAMED = {
 
 
 @pytest.mark.parametrize("copies", NAMED.values(), ids=NAMED)
-def test_a_file_server_at_rest_that_lets_requests_wait_is_named(make_world, copies, says):
-    says(make_world(*copies), SOFTWARE)
+def test_a_file_server_at_rest_that_lets_requests_wait_is_named(make_world, copies, expect):
+    expect(make_world(*copies), SOFTWARE)
 
 
 @pytest.mark.parametrize("name", ["pull.cached", "pull.uncached"])
-def test_a_setting_that_explains_it_is_to_be_changed(make_world, name, says):
-    says(make_world((name, 30, {})), SOFTWARE, smb_conf=[AIO])
+def test_a_setting_that_explains_it_is_to_be_changed(make_world, name, expect):
+    expect(make_world((name, 30, {})), SOFTWARE, smb_conf=[AIO])
 
 
 # -- decoys ------------------------------------------------------------------------------------
 
 
-def silent(says, world, copy=0, **target):
-    says(world, **target)
+def silent(expect, world, copy=0, **target):
+    expect(world, **target)
     assert world.diagnosed(copy).verdict.cause != "server-software"
 
 
@@ -106,8 +106,8 @@ AT_WORK = {
 
 
 @pytest.mark.parametrize("load", AT_WORK.values(), ids=AT_WORK)
-def test_a_host_that_is_not_at_rest_is_not_its_software(make_world, load, says):
-    silent(says, make_world(*both({"server": load})), smb_conf=[AIO])
+def test_a_host_that_is_not_at_rest_is_not_its_software(make_world, load, expect):
+    silent(expect, make_world(*both({"server": load})), smb_conf=[AIO])
 
 
 HALF = {
@@ -128,12 +128,12 @@ HALF = {
 
 
 @pytest.mark.parametrize("change", HALF.values(), ids=HALF)
-def test_half_the_evidence_names_nobody(make_world, change, says):
-    silent(says, make_world(("pull.cached", 30, change), PUSH), smb_conf=[AIO])
+def test_half_the_evidence_names_nobody(make_world, change, expect):
+    silent(expect, make_world(("pull.cached", 30, change), PUSH), smb_conf=[AIO])
 
 
-def test_a_flush_that_takes_the_time_is_the_disks(make_world, says):
-    silent(says, make_world(PULL, ("push.cached", 38, {"flush_seconds": 2.0})), 1)
+def test_a_flush_that_takes_the_time_is_the_disks(make_world, expect):
+    silent(expect, make_world(PULL, ("push.cached", 38, {"flush_seconds": 2.0})), 1)
 
 
 WAYS = {
@@ -145,9 +145,9 @@ WAYS = {
 
 
 @pytest.mark.parametrize(("cap", "rate", "way"), WAYS.values(), ids=WAYS)
-def test_what_the_way_explains_is_not_the_servers_software(make_world, cap, rate, way, says):
+def test_what_the_way_explains_is_not_the_servers_software(make_world, cap, rate, way, expect):
     world = make_world(("pull.cached", rate, {}), ("push.cached", 1.2 * rate, {}), **way)
-    silent(says, world, smb_conf=[AIO])
+    silent(expect, world, smb_conf=[AIO])
     assert "/".join(filter(None, world.verdict_key())) == cap
 
 
@@ -166,9 +166,9 @@ def test_other_settings_explain_nothing(make_world, change):
     assert diagnose(replace(report, target=target)).copies[0].verdict.detail == ""
 
 
-def test_the_servers_settings_say_nothing_of_the_client_that_serves(make_world, sockets, says):
+def test_the_servers_settings_say_nothing_of_the_client_that_serves(make_world, sockets, expect):
     world = make_world()
     connection = sockets(by="sender", unsent_bytes_median=0, full_ratio=0.05)
     extra = {"details": {**waiting(30), "sockets": connection}, "client": IDLE, "server": IDLE}
     world.copy("server.pull.cached", 30, initiator="server", **extra)
-    silent(says, world, smb_conf=[AIO])
+    silent(expect, world, smb_conf=[AIO])

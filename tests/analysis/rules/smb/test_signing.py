@@ -13,8 +13,8 @@ def spread(rate):
     return (0.99 * rate, rate, 1.01 * rate)
 
 
-def costing(seconds_per_gigabyte, rate, cores=1, **extra):
-    """A host whose copy costs so much of its CPU, on a single busy thread."""
+def cpu_load(seconds_per_gigabyte, rate, cores=1, **extra):
+    """Returns a host's load by a copy, on a single busy thread."""
     busy = seconds_per_gigabyte * rate / 1000
     ratios = (min(1.0, busy + 0.02), *(0.02,) * (cores - 1))
     return {
@@ -32,24 +32,24 @@ PLAIN = {"signing": None, "encryption": None, "request_bytes": 1 << 20}
 
 
 @pytest.fixture
-def slow(empty_world):
-    """A fast path to a server whose CPU needs 0.6 s to send a gigabyte by TCP."""
+def slow_cpu(empty_world):
+    """A server whose CPU needs 0.6 s to send a gigabyte by TCP; path and disks are fast."""
     world = empty_world()
     for verb in ("pull", "push"):
-        world.tcp(verb, 1500, server=costing(0.6, 1500))
+        world.tcp(verb, 1500, server=cpu_load(0.6, 1500))
     for side in ("client", "server"):
         for verb in ("read", "write"):
             world.disk(side, verb, 3000)
     return world
 
 
-def copied(world, rate, cost, details=ENCRYPTED, name="pull.cached", **extra):
-    world.copy(name, spread(rate), details=details, server=costing(cost, rate), **extra)
+def add_copy(world, rate, cost, details=ENCRYPTED, name="pull.cached", **extra):
+    world.copy(name, spread(rate), details=details, server=cpu_load(cost, rate), **extra)
 
 
 # -- right -------------------------------------------------------------------------------------
 
-FULL_OF_IT = {
+FULL_BY_CRYPTO = {
     "nothing else is 9 times as dear as to send by TCP": (175, 5.6, ENCRYPTED),
     "a signature alike": (175, 5.6, SIGNED),
     "the best way to sign is not advised against itself": (175, 5.6, GMAC),
@@ -57,12 +57,12 @@ FULL_OF_IT = {
 }
 
 
-@pytest.mark.parametrize(("rate", "cost", "details"), FULL_OF_IT.values(), ids=FULL_OF_IT)
+@pytest.mark.parametrize(("rate", "cost", "details"), FULL_BY_CRYPTO.values(), ids=FULL_BY_CRYPTO)
 def test_a_core_that_is_full_with_what_the_server_requires_names_it(
-    slow, rate, cost, details, says
+    slow_cpu, rate, cost, details, expect
 ):
-    copied(slow, rate, cost, details)
-    says(slow, "smb/server/encryption" if details["encryption"] else "smb/server/signing")
+    add_copy(slow_cpu, rate, cost, details)
+    expect(slow_cpu, "smb/server/encryption" if details["encryption"] else "smb/server/signing")
 
 
 CONFIGS = {
@@ -75,51 +75,52 @@ CONFIGS = {
 
 
 @pytest.mark.parametrize("smb_conf", CONFIGS.values(), ids=CONFIGS)
-def test_the_advice_names_the_setting(slow, smb_conf, says):
-    copied(slow, 175, 5.6)
-    says(slow, "smb/server/encryption", smb_conf=smb_conf)
+def test_the_advice_names_the_setting(slow_cpu, smb_conf, expect):
+    add_copy(slow_cpu, 175, 5.6)
+    expect(slow_cpu, "smb/server/encryption", smb_conf=smb_conf)
 
 
-def test_the_same_bytes_plain_tell_it_for_sure(slow, says):
+def test_the_same_bytes_plain_tell_it_for_sure(slow_cpu, expect):
     """Here the server's core is one of four, and the copy is a push."""
-    slow.tax("push", "plain", spread(117), server=costing(2.0, 117, 4))
-    slow.tax("push", "encrypted", spread(84), server=costing(11.5, 84, 4))
-    slow.copy("push.cached", spread(82), details=ENCRYPTED, server=costing(11.8, 82, 4))
-    says(slow, "smb/server/encryption")
+    slow_cpu.tax("push", "plain", spread(117), server=cpu_load(2.0, 117, 4))
+    slow_cpu.tax("push", "encrypted", spread(84), server=cpu_load(11.5, 84, 4))
+    slow_cpu.copy("push.cached", spread(82), details=ENCRYPTED, server=cpu_load(11.8, 82, 4))
+    expect(slow_cpu, "smb/server/encryption")
 
 
-def test_a_push_is_told_by_the_pulls_of_the_same_server(slow, says):
+def test_a_push_is_told_by_the_pulls_of_the_same_server(slow_cpu, expect):
     """Nobody knows what the server's disk adds to a push; the crypto is the same both ways."""
-    copied(slow, 175, 5.6)
-    copied(slow, 140, 7.0, name="push.cached")
-    says(slow, "smb/server/encryption", "smb/server/encryption")
+    add_copy(slow_cpu, 175, 5.6)
+    add_copy(slow_cpu, 140, 7.0, name="push.cached")
+    expect(slow_cpu, "smb/server/encryption", "smb/server/encryption")
 
 
-def test_a_server_that_copies_from_a_client_which_encrypts_names_the_client(slow, says):
-    slow.tcp("push", 1500, client=costing(0.6, 1500))
-    extra = {"details": ENCRYPTED, "client": costing(5.6, 175)}
-    slow.copy("server.pull.cached", spread(175), initiator="server", engine="smbclient", **extra)
-    says(slow, "smb/client/encryption")
+def test_a_server_that_copies_from_a_client_which_encrypts_names_the_client(slow_cpu, expect):
+    slow_cpu.tcp("push", 1500, client=cpu_load(0.6, 1500))
+    extra = {"details": ENCRYPTED, "client": cpu_load(5.6, 175)}
+    extra |= {"initiator": "server", "engine": "smbclient"}
+    slow_cpu.copy("server.pull.cached", spread(175), **extra)
+    expect(slow_cpu, "smb/client/encryption")
 
 
 # -- decoys ------------------------------------------------------------------------------------
 
 
-def test_crypto_is_not_the_cap_of_a_copy_that_fills_the_link(between, says):
+def test_crypto_is_not_the_cap_of_a_copy_that_fills_the_link(two_hosts, expect):
     """It is what comes next."""
-    world = between(117.6, disk=3000)
+    world = two_hosts(117.6, disk=3000)
     world.forget("tcp")
     for verb in ("pull", "push"):
-        world.tcp(verb, 117.6, server=costing(0.6, 117.6))
-    copied(world, 114, 5.6)
-    says(world, "network/path/link-rate")
+        world.tcp(verb, 117.6, server=cpu_load(0.6, 117.6))
+    add_copy(world, 114, 5.6)
+    expect(world, "network/path/link-rate")
 
 
-def test_nor_of_one_that_waits_for_the_disk(slow, says):
-    slow.forget("disk", side="server")
-    slow.disk("server", "read", 60)
-    copied(slow, 58, 5.6, SIGNED, "pull.uncached")
-    says(slow, "disk/server/read")
+def test_nor_of_one_that_waits_for_the_disk(slow_cpu, expect):
+    slow_cpu.forget("disk", side="server")
+    slow_cpu.disk("server", "read", 60)
+    add_copy(slow_cpu, 58, 5.6, SIGNED, "pull.uncached")
+    expect(slow_cpu, "disk/server/read")
 
 
 OF_THE_CPU = {
@@ -135,10 +136,10 @@ OF_THE_CPU = {
 
 @pytest.mark.parametrize(("rate", "cost", "details", "extra"), OF_THE_CPU.values(), ids=OF_THE_CPU)
 def test_where_crypto_is_not_shown_to_be_most_of_it_it_is_the_cpu(
-    slow, rate, cost, details, extra, says
+    slow_cpu, rate, cost, details, extra, expect
 ):
-    copied(slow, rate, cost, details, **extra)
-    says(slow, CPU)
+    add_copy(slow_cpu, rate, cost, details, **extra)
+    expect(slow_cpu, CPU)
 
 
 TAXES = {
@@ -148,21 +149,21 @@ TAXES = {
 }
 
 
-@pytest.mark.parametrize(("kind", "plain", "taxed", "details", "pair"), TAXES.values(), ids=TAXES)
-def test_a_small_difference_blames_no_crypto(slow, kind, plain, taxed, details, pair, says):
-    """plain, taxed, pair: MB/s, and s/GB of the server's CPU."""
+@pytest.mark.parametrize(("kind", "plain", "taxed", "details", "copy"), TAXES.values(), ids=TAXES)
+def test_a_small_difference_blames_no_crypto(slow_cpu, kind, plain, taxed, details, copy, expect):
+    """plain, taxed, copy: MB/s, and s/GB of the server's CPU."""
     for security, (rate, cost) in (("plain", plain), (kind, taxed)):
-        slow.tax("pull", security, spread(rate), server=costing(cost, rate))
+        slow_cpu.tax("pull", security, spread(rate), server=cpu_load(cost, rate))
     if details is not SIGNED:
-        slow.forget("tcp")
-    copied(slow, *pair, details)
-    says(slow, CPU)
+        slow_cpu.forget("tcp")
+    add_copy(slow_cpu, *copy, details)
+    expect(slow_cpu, CPU)
 
 
-def test_without_tcps_own_cost_nothing_is_deduced(slow, says):
-    slow.forget("tcp")
-    copied(slow, 175, 5.6)
-    says(slow, CPU)
+def test_without_tcps_own_cost_nothing_is_deduced(slow_cpu, expect):
+    slow_cpu.forget("tcp")
+    add_copy(slow_cpu, 175, 5.6)
+    expect(slow_cpu, CPU)
 
 
 OTHERS = {
@@ -174,15 +175,15 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("cause", OTHERS)
-def test_a_cpu_that_others_or_a_quota_take_is_theirs(slow, cause, says):
-    load = {**costing(5.6, 43), **OTHERS[cause]}
-    slow.copy("pull.cached", spread(43), details=ENCRYPTED, server=load)
-    says(slow, f"cpu/server/{cause}")
+def test_a_cpu_that_others_or_a_quota_take_is_theirs(slow_cpu, cause, expect):
+    load = {**cpu_load(5.6, 43), **OTHERS[cause]}
+    slow_cpu.copy("pull.cached", spread(43), details=ENCRYPTED, server=load)
+    expect(slow_cpu, f"cpu/server/{cause}")
 
 
-def test_this_tools_own_crypto_is_the_instruments_affair(slow, says):
-    copied(slow, 175, 1, client=costing(5.6, 175, 2))
-    says(slow, "instrument/client/ceiling")
+def test_this_tools_own_crypto_is_the_instruments_affair(slow_cpu, expect):
+    add_copy(slow_cpu, 175, 1, client=cpu_load(5.6, 175, 2))
+    expect(slow_cpu, "instrument/client/ceiling")
 
 
 NO_WITNESS = {
@@ -195,19 +196,19 @@ NO_WITNESS = {
 
 
 @pytest.mark.parametrize(("details", "extra"), NO_WITNESS.values(), ids=NO_WITNESS)
-def test_other_copies_than_alike_ones_are_no_witness(slow, details, extra, says):
+def test_other_copies_than_alike_ones_are_no_witness(slow_cpu, details, extra, expect):
     """The pull that would tell of the push's crypto was not the same session's kind."""
-    copied(slow, 140, 7.0, name="push.cached")
-    copied(slow, 175, 5.6, details, **extra)
-    says(slow, CPU)
+    add_copy(slow_cpu, 140, 7.0, name="push.cached")
+    add_copy(slow_cpu, 175, 5.6, details, **extra)
+    expect(slow_cpu, CPU)
 
 
-def test_without_an_agent_nothing_tells_whose_crypto_it_is(empty_world, says):
+def test_without_an_agent_nothing_tells_whose_crypto_it_is(empty_world, expect):
     world = empty_world(agent=False)
     world.tax("pull", "plain", spread(117))
     world.tax("pull", "encrypted", spread(84))
     world.copy("pull.cached", spread(82), details=ENCRYPTED)
-    says(world, "unknown/inconclusive")
+    expect(world, "unknown/inconclusive")
 
 
 NAMES = {
@@ -220,6 +221,6 @@ NAMES = {
 
 
 @pytest.mark.parametrize("cause", NAMES)
-def test_what_smb_may_be_is_called_by_its_cause(cause):
+def test_a_ceiling_of_smb_is_named_by_its_cause(cause):
     ceiling = Ceiling("smb", "server", cause, 1e8, 1e8, 1e8, (0,), "estimated")
     assert sentences.name(ceiling) == NAMES[cause]
