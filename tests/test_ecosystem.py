@@ -68,17 +68,17 @@ def in_shell(script):
                 words.append(word)
 
 
-def of_github():
+def github_lines():
     for step in yaml("github-workflow.yml")["jobs"]["bottleneck"]["steps"]:
         yield from in_shell(step.get("run", ""))
 
 
-def of_gitlab():
+def gitlab_lines():
     for line in yaml("gitlab-ci.yml")["file-copies"]["script"]:
         yield from in_shell(line)
 
 
-def of_systemd():
+def systemd_words():
     """Yields words as systemd splits and fills them in: `${A}` stays a word, `$A` becomes many."""
     text = UNIT.read_text(encoding="utf-8")
     variables = {"CREDENTIALS_DIRECTORY": "/run/credentials", "RUNTIME_DIRECTORY": "/run/copies"}
@@ -98,7 +98,7 @@ def of_systemd():
         yield words[1:]
 
 
-def of_nagios():
+def nagios_lines():
     text = read("nagios-command.cfg")
     line = re.search(r"command_line\s+(.*)", text)[1]
     name, *arguments = re.search(r"check_command\s+(.*)", text)[1].strip().split("!")
@@ -112,7 +112,7 @@ def of_nagios():
     yield words[1:]
 
 
-def of_icinga():
+def icinga_words():
     command, arguments, variables = icinga()
     words = command[1:]
     for option, argument in arguments.items():
@@ -123,7 +123,7 @@ def of_icinga():
     yield words
 
 
-def of_texts():
+def text_lines():
     for name in ("README.md", "windows.md"):
         for line in re.findall(r"`bottleneck ([^`]+)`", read(name)):
             if " " in line:
@@ -132,7 +132,7 @@ def of_texts():
 
 LINES = [
     (source.__name__, line)
-    for source in (of_github, of_gitlab, of_systemd, of_nagios, of_texts)
+    for source in (github_lines, gitlab_lines, systemd_words, nagios_lines, text_lines)
     for line in source()
 ]
 
@@ -149,15 +149,15 @@ def icinga():
     return command, arguments, variables
 
 
-def parsed(line):
-    """The options of one command line, as our own CLI reads them. Errors: whatever it refuses."""
+def parse_line(line):
+    """Parses one command line as our own CLI does. Errors: whatever it refuses."""
     command = tree().commands[line[0]]
     return command.make_context(line[0], list(line[1:])).params
 
 
 def holds(line):
     """Asserts that a command line is one that we understand, its expectations too."""
-    options = parsed(line)
+    options = parse_line(line)
     for severity, name in (("warning", "warn"), ("critical", "crit")):
         for each in options.get(name) or ():
             expectation.limit(each, severity)
@@ -176,14 +176,14 @@ def test_each_command_line_is_one_that_the_program_understands(source, line):
 
 @pytest.mark.parametrize(
     "source",
-    [of_github, of_gitlab, of_systemd, of_nagios, of_icinga],
+    [github_lines, gitlab_lines, systemd_words, nagios_lines, icinga_words],
     ids=lambda each: each.__name__,
 )
 def test_what_is_expected_is_measured_without_an_agent_too(source):
     """Without an agent as in the examples: else their first answer would be UNKNOWN."""
     stored_report = report.load(ROOT / "tests" / "data" / "report-v1-lab-no-agent.json")
     for line in source():
-        options = parsed(line)
+        options = parse_line(line)
         words = [*(options.get("warn") or ()), *(options.get("crit") or ())]
         expected = [expectation.limit(each, "warning") for each in words]
         if expected:
@@ -192,10 +192,10 @@ def test_what_is_expected_is_measured_without_an_agent_too(source):
 
 
 def test_the_examples_measure_without_asking_and_judge_what_they_measured():
-    for source in (of_github, of_gitlab, of_systemd):
+    for source in (github_lines, gitlab_lines, systemd_words):
         lines = list(source())
-        measured = [parsed(line) for line in lines if line[0] == "diagnose"]
-        judged = [parsed(line) for line in lines if line[0] == "check"]
+        measured = [parse_line(line) for line in lines if line[0] == "diagnose"]
+        judged = [parse_line(line) for line in lines if line[0] == "check"]
         assert len(measured) == 1 and judged, source
         assert measured[0]["yes"]
         written = measured[0]["json"]
@@ -248,7 +248,7 @@ def test_the_workflow_keeps_its_reports_and_takes_no_rights():
 
 def test_the_pipeline_shows_the_junit_document_that_check_writes():
     job = yaml("gitlab-ci.yml")["file-copies"]
-    (judged,) = [parsed(line) for line in of_gitlab() if line[0] == "check"]
+    (judged,) = [parse_line(line) for line in gitlab_lines() if line[0] == "check"]
     assert judged["format"] == "junit"
     assert job["artifacts"]["reports"]["junit"] == judged["output"]
     assert job["artifacts"]["when"] == "always"
@@ -265,17 +265,17 @@ def test_each_argument_of_icingas_file_is_an_option_of_check():
         "copy_bottleneck_max_age",
         *(f"copy_bottleneck_{name}" for name in ("report", "warn", "crit")),
     }
-    for line in of_icinga():
+    for line in icinga_words():
         holds(line)
 
 
 def test_monitoring_reads_the_report_that_the_service_leaves():
     text = UNIT.read_text(encoding="utf-8")
     folder = re.search(r"^StateDirectory=(.*)$", text, re.MULTILINE)[1]
-    (measured,) = [line for line in of_systemd() if line[0] == "diagnose"]
-    name = Path(parsed(measured)["json"]).parent.name
-    for line in (*of_nagios(), *of_icinga()):
-        assert parsed(line)["report"] == f"/var/lib/{folder}/{name}"
+    (measured,) = [line for line in systemd_words() if line[0] == "diagnose"]
+    name = Path(parse_line(measured)["json"]).parent.name
+    for line in (*nagios_lines(), *icinga_words()):
+        assert parse_line(line)["report"] == f"/var/lib/{folder}/{name}"
     assert re.search(r"^StateDirectoryMode=0755$", text, re.MULTILINE)
     assert not re.search(r"^DynamicUser", text, re.MULTILINE)
 
@@ -317,8 +317,8 @@ def test_the_service_is_in_a_sandbox(units):
 
 def test_the_service_reads_the_password_from_a_file_that_only_it_can_read():
     text = UNIT.read_text(encoding="utf-8")
-    (measured,) = [line for line in of_systemd() if line[0] == "diagnose"]
-    where = str(parsed(measured)["auth_file"])
+    (measured,) = [line for line in systemd_words() if line[0] == "diagnose"]
+    where = str(parse_line(measured)["auth_file"])
     assert where == "/run/copies/auth"
     assert "ExecStartPre=/usr/bin/install -m 0600 ${CREDENTIALS_DIRECTORY}/auth " in text
     assert "\nRuntimeDirectoryMode=0700\n" in text
@@ -327,7 +327,7 @@ def test_the_service_reads_the_password_from_a_file_that_only_it_can_read():
 # -- Prometheus and Grafana --------------------------------------------------------------------
 
 
-def checked(expression):
+def checked_labels(expression):
     """Asserts that each metric of an expression is one of ours; the labels that they all have."""
     names = re.findall(rf"\b{PREFIX}\w+", expression)
     assert names and set(names) <= set(METRICS), expression
@@ -347,7 +347,7 @@ def rules():
 def test_alerts_ask_for_metrics_that_there_are_and_name_labels_that_those_have():
     assert len({rule["alert"] for rule in rules()}) == len(rules()) >= 5
     for rule in rules():
-        labels = checked(rule["expr"])
+        labels = checked_labels(rule["expr"])
         assert rule["labels"]["severity"] in ("critical", "warning", "info")
         text = " ".join(rule["annotations"].values())
         assert set(re.findall(r"\$labels\.(\w+)", text)) <= labels, rule["alert"]
@@ -363,13 +363,13 @@ def test_the_dashboard_asks_for_metrics_that_there_are():
     for panel in board["panels"]:
         assert panel["targets"] and panel["description"], panel["title"]
         for target in panel["targets"]:
-            labels = checked(target["expr"])
+            labels = checked_labels(target["expr"])
             matches = re.findall(r"\{\{(\w+)\}\}", target.get("legendFormat", ""))
             match = re.search(r"\bby \(([^)]*)\)", target["expr"])
             assert set(matches) <= (set(match[1].split(", ")) if match else labels), target
     for variable in board["templating"]["list"]:
         if variable["type"] == "query":
-            checked(variable["definition"])
+            checked_labels(variable["definition"])
 
 
 def test_the_readme_names_every_metric_and_label():

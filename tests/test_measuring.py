@@ -138,8 +138,8 @@ def wait_for_own_network(pids: list[int]) -> None:
         pass
 
 
-def placed(line: str) -> str:
-    """A line with this world's names, and in a fifth of the time."""
+def adapt(line: str) -> str:
+    """Returns a line with this world's names, and a fifth of the time."""
     line = re.sub(r"(--seconds|-t|-T) 10\b", r"\1 3", line)
     line = re.sub(r"--runs 10\b", "--runs 3", line)
     # both have 5001 by their default, where a server of iperf listens here
@@ -150,7 +150,7 @@ def placed(line: str) -> str:
 def ours(line: Line, world: World, folder: Path) -> list[float]:
     """Bytes per second of the runs of our line, by its report."""
     report = folder / "report.json"
-    command = placed(line.ours).replace(
+    command = adapt(line.ours).replace(
         "--agent ssh://nas", f"--agent 'exec:nsenter --net=/proc/{world.server}/ns/net'"
     )
     words = [sys.executable, "-m", "bottleneck", *shlex.split(command)[1:]]
@@ -170,9 +170,9 @@ def rates(step: dict[str, Any]) -> list[float]:
     return [(run[-1][1] - run[0][1]) / (run[-1][0] - run[0][0]) for run in runs]
 
 
-def of_iperf3(line: Line, world: World) -> list[float]:
+def iperf3_rates(line: Line, world: World) -> list[float]:
     """Runs iperf3 with the line's options; returns the rates that its receiver counted."""
-    words = shlex.split(placed(line.theirs))
+    words = shlex.split(adapt(line.theirs))
     end = json.loads(world.run([*words, *({"-J"} - set(words))]))["end"]
     if "-u" in words:
         return [end["sum"]["bits_per_second"] / 8 * (1 - end["sum"]["lost_percent"] / 100)]
@@ -180,27 +180,27 @@ def of_iperf3(line: Line, world: World) -> list[float]:
     return [end[f"sum_received{reverse}"]["bits_per_second"] / 8]
 
 
-def of_hyperfine(line: Line, world: World) -> list[float]:
-    words = shlex.split(placed(line.theirs))
+def hyperfine_rates(line: Line, world: World) -> list[float]:
+    words = shlex.split(adapt(line.theirs))
     tree = json.loads(world.run([*words, "--export-json", "/dev/stdout", "--style", "none"]))
     total_bytes = 1e6 * float(re.search(r"-n (\d+)M", line.theirs)[1])  # type: ignore[index]
     return [total_bytes / each for each in tree["results"][0]["times"]]
 
 
-def of_iperf(line: Line, world: World) -> list[float]:
-    return [int(world.run(shlex.split(placed(line.theirs))).split(",")[-1]) / 8]
+def iperf_rates(line: Line, world: World) -> list[float]:
+    return [int(world.run(shlex.split(adapt(line.theirs))).split(",")[-1]) / 8]
 
 
-def of_nuttcp(line: Line, world: World) -> list[float]:
-    output = world.run(shlex.split(placed(line.theirs)))
+def nuttcp_rates(line: Line, world: World) -> list[float]:
+    output = world.run(shlex.split(adapt(line.theirs)))
     return [float(re.search(r"= +([\d.]+) Mbps", output)[1]) * 125_000]  # type: ignore[index]
 
 
 THEIRS: dict[str, Callable[[Line, World], list[float]]] = {
-    "iperf3": of_iperf3,
-    "hyperfine": of_hyperfine,
-    "iperf": of_iperf,
-    "nuttcp": of_nuttcp,
+    "iperf3": iperf3_rates,
+    "hyperfine": hyperfine_rates,
+    "iperf": iperf_rates,
+    "nuttcp": nuttcp_rates,
 }
 """By the program of a line: bytes per second of its runs."""
 

@@ -72,7 +72,7 @@ def world() -> Iterator[Any]:
         """
         hosts.client.run(["sh", "-ec", f"cd {hosts.client.folder}; {files}"])
         on_client(
-            hosts, placed("smbclient //nas/media -U alice -c 'recurse; prompt; mput photos'", hosts)
+            hosts, adapt("smbclient //nas/media -U alice -c 'recurse; prompt; mput photos'", hosts)
         )
         yield hosts
 
@@ -84,8 +84,8 @@ def made_file(hosts: Any, line: str) -> None:
         on_client(hosts, f"dd if=/dev/urandom of=testfile bs=1M count={size[1]} conv=fsync")
 
 
-def placed(line: str, hosts: Any) -> str:
-    """A line with this world's names, and in a third of the time."""
+def adapt(line: str, hosts: Any) -> str:
+    """Returns a line with this world's names, and a third of the time."""
     line = line.replace("//nas/media", hosts.share.target).replace("alice", hosts.share.user)
     line = line.replace("/mnt/media", str(hosts.client.folder / "mounted"))
     line = re.sub(r"^smbclient", f"smbclient --password {hosts.share.password}", line)
@@ -118,8 +118,8 @@ def rates(hosts: Any, line: str) -> dict[str, list[float]]:
     return rates_by_copy
 
 
-def of_smbclient(hosts: Any, line: str) -> dict[str, float]:
-    """Its own averages of what it put and got, the middle of three runs."""
+def smbclient_rates(hosts: Any, line: str) -> dict[str, float]:
+    """Returns smbclient's own averages of put and get, the median of three runs."""
     rates_by_verb: dict[str, list[float]] = {}
     for _ in range(3):
         averages = re.findall(SMBCLIENT_AVERAGE, on_client(hosts, line), re.M)
@@ -131,13 +131,13 @@ def of_smbclient(hosts: Any, line: str) -> dict[str, float]:
     return {verb: 1024 * statistics.median(rates) for verb, rates in rates_by_verb.items()}
 
 
-def of_fio(hosts: Any, line: str) -> dict[str, float]:
+def fio_rates(hosts: Any, line: str) -> dict[str, float]:
     printed = on_client(hosts, f"{line} --output-format=json")
     jobs = json.loads(printed[printed.index("{") :])["jobs"]
     return {"read": float(jobs[0]["read"]["bw_bytes"])}
 
 
-def of_hyperfine(hosts: Any, line: str) -> dict[str, float]:
+def hyperfine_rates(hosts: Any, line: str) -> dict[str, float]:
     line = line.replace("hyperfine", "hyperfine --export-json /dev/stdout --style none", 1)
     printed = on_client(hosts, line)
     document = json.loads(printed[printed.index('{\n  "results"') :].partition("\n}\n")[0] + "\n}")
@@ -149,9 +149,9 @@ def of_hyperfine(hosts: Any, line: str) -> dict[str, float]:
 @pytest.mark.parametrize(("ours", "theirs"), LINES, ids=[ours for ours, _ in LINES])
 def test_each_line_finds_what_the_other_tool_finds(world, ours, theirs):
     made_file(world, ours)
-    tools = {"smbclient": of_smbclient, "fio": of_fio, "hyperfine": of_hyperfine}
-    their_rates = tools[theirs.split()[0]](world, placed(theirs, world))
-    our_rates = rates(world, placed(ours, world))
+    tools = {"smbclient": smbclient_rates, "fio": fio_rates, "hyperfine": hyperfine_rates}
+    their_rates = tools[theirs.split()[0]](world, adapt(theirs, world))
+    our_rates = rates(world, adapt(ours, world))
     assert their_rates
     for verb, other in their_rates.items():
         label = next(

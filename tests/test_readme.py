@@ -32,12 +32,12 @@ COMMANDS = list(
 PASSWORD = "anna's password"
 
 
-def of(program):
+def commands_of(program):
     return [each for each in COMMANDS if each.split()[0] == program]
 
 
 def test_every_command_is_run_here():
-    assert set(COMMANDS) == {*of("bottleneck"), "./demo", "./test"}
+    assert set(COMMANDS) == {*commands_of("bottleneck"), "./demo", "./test"}
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def here(tmp_path_factory):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("command", of("bottleneck"))
+@pytest.mark.parametrize("command", commands_of("bottleneck"))
 def test_a_command_runs_as_written(
     command, nas, iperf3_port, here, ssh_on_path, bottleneck, request
 ):

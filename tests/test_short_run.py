@@ -170,8 +170,8 @@ def clocks(module: Module, inner: Inner) -> Iterator[tuple[int, str]]:
             yield each.lineno, match[0]
 
 
-def measured(module: Module, inner: Inner) -> Iterator[tuple[int, str]]:
-    """Lines that hold a rate or a duration against a number of the test's own.
+def measured_lines(module: Module, inner: Inner) -> Iterator[tuple[int, str]]:
+    """Returns lines that compare a rate or a duration with a number of the test's own.
 
     With zero it says that there is one at all, with another figure that both are the same.
     """
@@ -194,7 +194,7 @@ def offences(files: list[Path]) -> list[str]:
     places = {
         (_place(module.path), line, word)
         for module, inner in short_run(files)
-        for look in (clocks, measured)
+        for look in (clocks, measured_lines)
         for line, word in look(module, inner)
     }
     return [f"{place}:{line}: {word}" for place, line, word in sorted(places)]

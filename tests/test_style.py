@@ -30,7 +30,7 @@ KEPT = sorted(
 )
 
 
-def unused() -> list[str]:
+def old_words() -> list[str]:
     """The glossary's left column; what is in italics there has other meanings, too."""
     rows = [line.split("|")[1] for line in GLOSSARY.splitlines() if line.startswith("| ")][1:]
     terms = [term.strip() for row in rows for term in row.split(",")]
@@ -38,7 +38,7 @@ def unused() -> list[str]:
 
 
 TERM = re.compile(
-    r"(?<![\w-])(?:" + "|".join(each.replace(" ", r"\s+") for each in unused()) + r")(?![\w-])",
+    r"(?<![\w-])(?:" + "|".join(each.replace(" ", r"\s+") for each in old_words()) + r")(?![\w-])",
     re.IGNORECASE,
 )
 # Names and figures: options, what has a dot, slash or underscore within, `code`, "word".
@@ -160,8 +160,8 @@ def test_every_help_is_in_the_words_of_the_style():
 
 
 def test_the_glossary_is_read():
-    assert {"cap", "no more than", "ladder"} <= set(unused())
-    assert "alone" not in unused()
+    assert {"cap", "no more than", "ladder"} <= set(old_words())
+    assert "alone" not in old_words()
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def required_parts(copy: Copy) -> tuple[Part, ...]:
     return (*parts, ("disk", copy.sender)) if copy.cache == "uncached" else parts
 
 
-def settled(ladder: Ladder, cap: Cap) -> Ladder:
+def ladder_with_cap(ladder: Ladder, cap: Cap) -> Ladder:
     """Returns the ladder with the cap's own version of its claim."""
     claim = cap.claim
     key = (claim.ceiling.key, claim.words)

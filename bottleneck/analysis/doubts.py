@@ -81,7 +81,7 @@ def _make_is_settled(report: Report) -> Callable[[CopyDiagnosis], bool]:
     copies = (each for each in steps.copies(report) if each.step is not None)
     by_key = {(each.name, each.dialect, each.initiator): each for each in copies}
 
-    def settled(copy: CopyDiagnosis) -> bool:
+    def is_settled(copy: CopyDiagnosis) -> bool:
         measured = by_key.get((copy.copy, copy.dialect, copy.initiator))
         sure = copy.verdict.confidence
         if measured is not None and measured.step is not None:
@@ -92,7 +92,7 @@ def _make_is_settled(report: Report) -> Callable[[CopyDiagnosis], bool]:
                 sure = max(sure, copy.suspects[0].confidence)
         return copy.verdict.component != "unknown" and is_clear(copy, sure)
 
-    return settled
+    return is_settled
 
 
 def is_clear(copy: CopyDiagnosis, sure: float | None = None) -> bool:

@@ -78,7 +78,7 @@ def behind(evidence: Evidence, bytes_per_second: float, match: LinkMatch | None)
     """
     share = model.payload_efficiency(steps.mtu_bytes(evidence.report) or model.ETHERNET_MTU_BYTES)
 
-    def of(bits_per_second: float | None) -> bool:
+    def matches(bits_per_second: float | None) -> bool:
         payload = (bits_per_second or 0.0) / 8 * share
         return abs(bytes_per_second - payload) <= SAME_RATIO * payload if payload else False
 
@@ -96,13 +96,13 @@ def behind(evidence: Evidence, bytes_per_second: float, match: LinkMatch | None)
     shaped = (
         _explain_shaper(*each, back, other)
         for each in links
-        if each[0] == evidence.sender and of(_shaper_bits(each[1]))
+        if each[0] == evidence.sender and matches(_shaper_bits(each[1]))
     )
-    slowed = (_explain_slow_card(*each) for each in links if of(each[1].rate_bits_per_second))
+    slowed = (_explain_slow_card(*each) for each in links if matches(each[1].rate_bits_per_second))
     radios = (_radio(*each) for each in links if match is None and each[1].kind == "wifi")
     setting = next((each for each in (*shaped, *slowed, *radios) if each is not None), None)
     hint = ""
-    if back is not None and of(_shaper_bits(back[1])):
+    if back is not None and matches(_shaper_bits(back[1])):
         same = f"{back[1].name} on the {back[0]} is shaped to {link_text(_shaper_bits(back[1]))}"
         hint = f"{same} for what it sends: the {evidence.sender} may have the same shaper. "
     return setting or _hop(evidence.report, bytes_per_second, hint)

@@ -49,7 +49,7 @@ def headline(result: Result) -> str:
     """Returns the answer in one line."""
     if result.together is not None:
         return fleet_together.headline(result.together)
-    culprits, undecided = result.culprits, result.undecided
+    culprits, undecided = result.culprits, result.undecided_suspects
     if culprits:
         return f"Bottleneck: {first_text(map(_culprit_text, culprits))}"
     if undecided:
@@ -105,7 +105,7 @@ def sentences(result: Result) -> Iterator[str]:
         return
     finding = result.findings[0]
     usual = rate_text(finding.usual_bytes_per_second)
-    for each in (*result.culprits[:MOST_LINES], *result.undecided[:MOST_LINES]):
+    for each in (*result.culprits[:MOST_LINES], *result.undecided_suspects[:MOST_LINES]):
         yield _culprit_sentence(each, finding)
     for one in result.common:
         servers = first_text(safe(each, LONGEST_NAME) for each in one.servers)

@@ -39,7 +39,7 @@ def to_json(result: Result, extra: dict[str, Any] | None = None) -> str:
             {**_culprit_json(each), "copies": list(result.copies_of(each))}
             for each in result.culprits
         ],
-        "undecided": [_culprit_json(each) for each in result.undecided],
+        "undecided": [_culprit_json(each) for each in result.undecided_suspects],
         "unexplained": [each._asdict() for each in finding.unexplained] if finding else [],
         "common": [asdict(each) for each in result.common],
         "pairs": [

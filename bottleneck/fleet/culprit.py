@@ -58,12 +58,12 @@ def judge(
     model = _Model(fleet, rated, rates, _noise(rates), tests)
     for _ in range(2):
         # The first estimate of the noise includes the slow pairs.
-        model.fitted()
+        model.fit()
         model.noise = _noise(
             [rate - limit for rate, limit in zip(rates, model.limits, strict=True)]
         )
-    caps = model.fitted()
-    untested = model.untested(caps)
+    caps = model.fit()
+    untested = model.untested_hosts(caps)
     culprits = sorted(model.list_culprits(caps, usual), key=lambda each: -len(each.slow))
     explained = {pair for each in culprits if each.is_likely for pair in each.slow}
     slow = {each.pair for each, rate in zip(rated, rates, strict=True) if rate < _SLOW}
@@ -149,7 +149,7 @@ class _Model:
                 self.by_node.setdefault(node, []).append(i)
         self.cost = PRIOR + math.log(max(1, len(self.by_node)))
 
-    def fitted(self) -> dict[Node, float]:
+    def fit(self) -> dict[Node, float]:
         """Returns the smallest set of nodes, each with the rate that it leaves to its pairs."""
         caps: dict[Node, float] = {}
         self._apply(caps)
@@ -214,7 +214,7 @@ class _Model:
                 total += gained + (vote if gained > 0 else 0.0)
         return total, cap
 
-    def untested(self, caps: Container[Node]) -> tuple[Node, ...]:
+    def untested_hosts(self, caps: Container[Node]) -> tuple[Node, ...]:
         """Returns hosts with too few tests; a test behind a slow node shows nothing.
 
         Hosts of slow, unexplained pairs need more tests, and come first.

@@ -61,7 +61,7 @@ class Result:
         return tuple(sorted(best.values(), key=lambda each: (-len(each.slow), each.node)))
 
     @property
-    def undecided(self) -> tuple[Culprit, ...]:
+    def undecided_suspects(self) -> tuple[Culprit, ...]:
         """Likely suspects of the first copy."""
         suspects = self.findings[0].undecided if self.findings else ()
         return tuple(each for each in suspects if each.is_likely)
@@ -70,7 +70,7 @@ class Result:
     def is_decided(self) -> bool:
         """Whether every tried pair has a rate, and nothing is in doubt."""
         unread = self.unread if not self.culprits else ()
-        doubts = self.missing or self.undecided or self.unmeasured_hosts or unread
+        doubts = self.missing or self.undecided_suspects or self.unmeasured_hosts or unread
         if self.together is not None and not self.together.is_decided:
             return False
         return bool(self.findings) and not (doubts or self.findings[0].unexplained)

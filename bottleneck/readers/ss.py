@@ -28,16 +28,16 @@ def read(output: Output) -> Iterator[Figure]:
     lines = [each for each in output.text.splitlines() if _TRIP.search(each)]
     counts = {each: {k: int(v) for k, v in _FIELD.findall(each)} for each in lines}
 
-    def sent(line: str) -> int:
+    def sent_bytes(line: str) -> int:
         counters = counts[line]
         return counters.get("bytes_sent") or counters.get("bytes_acked") or 0
 
-    line = max(lines, key=sent, default=None)
+    line = max(lines, key=sent_bytes, default=None)
     if line is None:
         raise ReportError("ss shows no TCP connection with a round trip")
     trips = {bool(shortest): number(shortest or usual) for shortest, usual in _TRIP.findall(line)}
     again = counts[line].get("bytes_retrans", 0)
-    loss = float(min(1, again / sent(line))) if 0 < again <= sent(line) else None
+    loss = float(min(1, again / sent_bytes(line))) if 0 < again <= sent_bytes(line) else None
     yield path(trips.get(True, trips.get(False, 0.0)) / 1e3, loss)
     for name, percent in _LIMITED.findall(line):
         if number(percent) >= MOSTLY_PERCENT:

@@ -342,18 +342,18 @@ class World:
             or any(step.setting.get(name) != value for name, value in setting.items())
         ]
 
-    def diagnosed(self, copy: int | str = 0) -> CopyDiagnosis:
+    def diagnosis_of(self, copy: int | str = 0) -> CopyDiagnosis:
         copies = diagnose(self.report()).copies
         if isinstance(copy, int):
             return copies[copy]
         return next(each for each in copies if each.copy == copy)
 
     def verdict_key(self, copy: int | str = 0) -> Named:
-        return self.diagnosed(copy).verdict.key
+        return self.diagnosis_of(copy).verdict.key
 
     def ceilings(self, copy: int | str = 0) -> list[Named]:
         """Keys of a copy's ceilings, lowest first."""
-        return [each.key for each in self.diagnosed(copy).ceilings]
+        return [each.key for each in self.diagnosis_of(copy).ceilings]
 
     def report(self, **changes: Any) -> Report:
         fields: dict[str, Any] = {

@@ -37,7 +37,7 @@ def test_the_newest_dialect_leads_and_smb1_only_where_it_is_alone(world):
 def test_a_copy_that_several_may_limit_names_the_two_likeliest_and_what_tells_them_apart(two_hosts):
     world = two_hosts(118, disk=89)
     world.copy("pull.cached", 44)
-    diagnosis = world.diagnosed()
+    diagnosis = world.diagnosis_of()
     assert diagnosis.verdict.words == "unknown/inconclusive"
     names = diagnosis.verdict.sentence.partition("most likely ")[2]
     assert names == "the SMB window or something that was not measured (22% each)."
@@ -55,9 +55,9 @@ def test_copies_that_got_no_time_are_no_sign_of_health(two_hosts):
     world.skip("pull.cached", "out of time (use a larger --budget)")
     world.skip("pull.uncached", "no agent")
     advice = "Use a larger --budget: pull.cached was skipped and may be slower still."
-    assert advice in world.diagnosed().advice
+    assert advice in world.diagnosis_of().advice
     world.server = None
-    assert advice in world.diagnosed().advice
+    assert advice in world.diagnosis_of().advice
 
 
 def test_altered_bytes_of_any_stage_come_first(world):
@@ -127,14 +127,14 @@ def test_one_without_a_note_says_how_it_ended(empty_world):
 
 def test_runs_that_failed_beside_measured_ones_are_told(world):
     world.copy("pull.cached", 112, details={"failed_runs": ["nas: reset", "nas: gone"]})
-    evidence = world.diagnosed().evidence
+    evidence = world.diagnosis_of().evidence
     assert "2 runs failed beside those that were measured: nas: reset" in evidence
 
 
 @pytest.mark.parametrize("strange", [None, 7, "x", [3, None], {"a": 1}, []])
 def test_strange_failed_runs_are_left_aside(world, strange):
     world.copy("pull.cached", 112, details={"failed_runs": strange})
-    assert not any("failed beside" in e for e in world.diagnosed().evidence)
+    assert not any("failed beside" in e for e in world.diagnosis_of().evidence)
 
 
 def test_steps_with_strange_settings_are_left_aside(world):
@@ -148,7 +148,7 @@ def test_steps_with_strange_settings_are_left_aside(world):
 
 def test_ceilings_are_listed_lowest_first_and_point_at_their_steps(world):
     world.copy("pull.uncached", 112, memory=116)
-    diagnosis = world.diagnosed()
+    diagnosis = world.diagnosis_of()
     levels = [each.bytes_per_second for each in diagnosis.ceilings]
     assert levels == sorted(levels)
     stages = {world.entries[index][0].stage for each in diagnosis.ceilings for index in each.steps}
@@ -158,7 +158,7 @@ def test_ceilings_are_listed_lowest_first_and_point_at_their_steps(world):
 def test_a_flush_that_takes_long_is_told(world):
     slow = {"flush_seconds": 1.2, "acknowledged_bytes_per_second": 160e6}
     world.copy("push.cached", 112, memory=116, details=slow)
-    assert any("more to flush it to disk" in e for e in world.diagnosed().evidence)
+    assert any("more to flush it to disk" in e for e in world.diagnosis_of().evidence)
 
 
 def test_a_run_without_duration_is_no_figure(world):
@@ -166,7 +166,7 @@ def test_a_run_without_duration_is_no_figure(world):
     step, outcome = world.entries[-1]
     instant = (Sample(0.0, 0), Sample(0.0, 9))
     world.entries[-1] = (step, replace(outcome, runs=(instant,)))
-    diagnosis = world.diagnosed()
+    diagnosis = world.diagnosis_of()
     assert diagnosis.verdict.cause == "not-measured"
 
 
@@ -174,7 +174,7 @@ def test_a_lower_bound_below_the_copy_says_nothing_and_is_left_out(empty_world):
     world = empty_world()
     world.tcp("pull", 40, by="receive-window")
     world.copy("pull.cached", 60)
-    diagnosis = world.diagnosed()
+    diagnosis = world.diagnosis_of()
     assert not any(c.component == "network" for c in diagnosis.ceilings)
 
 
@@ -194,7 +194,7 @@ def test_a_copy_beyond_its_links_names_nobody(empty_world):
 def test_an_interrupted_run_is_to_be_made_again(world):
     world.status = "interrupted"
     world.copy("pull.cached", 30)
-    diagnosis = world.diagnosed()
+    diagnosis = world.diagnosis_of()
     assert diagnosis.verdict.words == "unknown/inconclusive"
     assert diagnosis.advice == ("Run again: the run was interrupted before the tests that decide.",)
 
@@ -202,7 +202,7 @@ def test_an_interrupted_run_is_to_be_made_again(world):
 def test_what_the_likeliest_limits_lack_is_advised(empty_world):
     world, idle = empty_world(), {"core_busy_ratios": (0.0, 0.0), "busiest_process_ratio": 0.0}
     world.copy("pull.cached", 30, client=idle, server=idle)
-    (advice,) = world.diagnosed().advice
+    (advice,) = world.diagnosis_of().advice
     assert advice == "Run again with a larger --budget. It measures the client's disk by itself."
 
 

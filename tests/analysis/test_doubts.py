@@ -112,7 +112,7 @@ def test_one_run_that_lies_far_off_among_four_is_another_load_that_went() -> Non
     assert not doubt.unstable
 
 
-def speaking(*stages: str) -> dict[str, tuple[str, ...]]:
+def speaking_stages(*stages: str) -> dict[str, tuple[str, ...]]:
     return {each.name: each.speaks_of for each in described(stages)}
 
 
@@ -126,21 +126,21 @@ def test_the_look_that_speaks_of_most_doubts_comes_first() -> None:
     disk = Doubt("pull.uncached", "3.1.1", frozenset({("disk", "read")}), "a tie", False)
     core = Doubt("push.cached", "3.1.1", frozenset({("cpu", "one-core")}), "a core", False)
     stages = ("path", "disk", "smb-tax")
-    look = next_look((disk, disk, core), speaking(*stages))
+    look = next_look((disk, disk, core), speaking_stages(*stages))
     assert look is not None and look.stage == "disk" and look.why.endswith("a tie")
-    assert getattr(next_look((core,), speaking(*stages)), "stage", "") == "smb-tax"
+    assert getattr(next_look((core,), speaking_stages(*stages)), "stage", "") == "smb-tax"
 
 
 def test_of_everything_suspected_the_first_that_is_left_is_looked_at() -> None:
     anything = Doubt("pull.cached", "3.1.1", frozenset(), "what caps it is not clear", False)
-    subjects = speaking("small-files", "latency", "disk")
+    subjects = speaking_stages("small-files", "latency", "disk")
     assert getattr(next_look((anything,), subjects), "stage", "") == "latency"
 
 
 def test_no_look_where_none_speaks_of_a_doubt_and_where_nothing_is_left() -> None:
     link = Doubt("pull.cached", "3.1.1", frozenset({("network", "link-rate")}), "x", False)
-    assert next_look((link,), speaking("disk", "small-files")) is None
-    assert next_look((), speaking("disk")) is None
+    assert next_look((link,), speaking_stages("disk", "small-files")) is None
+    assert next_look((), speaking_stages("disk")) is None
     assert next_look((link,), {}) is None
 
 

@@ -170,7 +170,7 @@ def test_others_traffic_never_lifts_the_link_beyond_what_it_can(empty_world, exp
     world.tcp("push", 90, client=counted, server=received)
     world.copy("push.cached", 80)
     expect(world)
-    links = [c for c in world.diagnosed().ceilings if c.cause == "link-rate"]
+    links = [c for c in world.diagnosis_of().ceilings if c.cause == "link-rate"]
     assert links[0].bytes_per_second <= bound(world)
 
 
@@ -181,7 +181,7 @@ def test_rates_of_virtual_interfaces_are_believed(empty_world, expect):
     tcp(world, "pull", 4000)
     world.copy("pull.cached", 2000)
     expect(world)
-    assert "not believed" not in " ".join(world.diagnosed().evidence)
+    assert "not believed" not in " ".join(world.diagnosis_of().evidence)
 
 
 def test_what_never_left_the_host_or_may_use_several_links_is_believed(empty_world, expect):
@@ -190,21 +190,21 @@ def test_what_never_left_the_host_or_may_use_several_links_is_believed(empty_wor
     world.disk("client", "read", 3000)
     world.native("pull.cached", 230)
     expect(world)
-    assert "not believed" not in " ".join(world.diagnosed().evidence)
+    assert "not believed" not in " ".join(world.diagnosis_of().evidence)
 
 
-def by_the_cache(world, **copy):
+def remarks_on_mount(world, **copy):
     """A push through a mount beside one at the rate of TCP; what was found of the former."""
     world.loopback("client", copy.pop("loopback", 1000))
     world.tcp("push", (23, 24, 25))
     world.copy("push.cached", copy.pop("ours", 23))
     world.native("push.uncached", (22, 23, 23))
     world.native("push.cached", **{"rate": (200, 208, 214), "filesystem": "fuse.rclone", **copy})
-    return world.diagnosed("push.cached")
+    return world.diagnosis_of("push.cached")
 
 
 def test_a_mount_faster_than_tcp_acknowledged_into_its_cache(empty_world):
-    copy = by_the_cache(world := empty_world())
+    copy = remarks_on_mount(world := empty_world())
     assert copy.verdict.key == ("unknown", None, "inconclusive")
     text = "24.0 MB/s the same way. Inferred: a cache of the mount (fuse.rclone) acknowledged"
     assert text in copy.verdict.sentence
@@ -225,4 +225,4 @@ def test_a_mount_faster_than_tcp_acknowledged_into_its_cache(empty_world):
     ],
 )
 def test_a_mount_within_noise_over_several_links_or_like_this_tool_is_believed(empty_world, copy):
-    assert "Not credible" not in by_the_cache(empty_world(), **copy).verdict.sentence
+    assert "Not credible" not in remarks_on_mount(empty_world(), **copy).verdict.sentence

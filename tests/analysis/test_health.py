@@ -10,8 +10,8 @@ from probes.core.records import OWN_COPIES
 FULL = "all four copies use the full 1 Gbit/s link"
 
 
-def filled(world, link, copies=OWN_COPIES, push=None, card=None, **details):
-    """All four copies fill a link between fast disks, but for what is changed."""
+def full_world(world, link, copies=OWN_COPIES, push=None, card=None, **details):
+    """Adds four copies that fill a link between fast disks, but for what is changed."""
     for verb in ("pull", "push"):
         world.tcp(verb, link)
     for side in ("client", "server"):
@@ -43,7 +43,7 @@ LINKS = {
 
 @pytest.mark.parametrize(("words", "changes"), LINKS.values(), ids=LINKS)
 def test_no_fault_is_found_where_a_usual_link_is_full_and_nowhere_else(empty_world, words, changes):
-    diagnosis = filled(empty_world(), **changes)
+    diagnosis = full_world(empty_world(), **changes)
     assert diagnosis.healthy == words
     if words:
         assert diagnosis.main_copy.verdict.words == "network/path/link-rate"

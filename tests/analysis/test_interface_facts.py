@@ -118,4 +118,4 @@ def test_a_host_without_facts_has_no_interface(world):
     ],
 )
 def test_a_faster_link_is_advised_only_where_a_links_own_rate_was_reached(rate, advised):
-    assert slow(rate, rate).diagnosed().advice[0].startswith(advised)
+    assert slow(rate, rate).diagnosis_of().advice[0].startswith(advised)

@@ -10,7 +10,7 @@ FULL = {"core_busy_ratios": (0.98, 0.97), "busiest_process_ratio": 0.6, "copy_cp
 
 
 def standings(world, component="network"):
-    ceilings = world.diagnosed().ceilings
+    ceilings = world.diagnosis_of().ceilings
     return [each.standing for each in ceilings if each.component == component]
 
 
@@ -63,7 +63,7 @@ def test_packets_that_never_leave_the_host_prove_no_link(empty_world, agent):
     if agent:
         world.tcp("pull", 117.6)
     world.copy("pull.cached", 115, memory=116, client={"interface_received_bytes": traffic(400)})
-    assert world.diagnosed().verdict.component == "unknown"
+    assert world.diagnosis_of().verdict.component == "unknown"
     assert standings(world) == ["at-least"] * agent
 
 
@@ -75,7 +75,7 @@ def test_on_one_host_what_the_server_writes_is_no_others_io(empty_world, interfa
     passed = {"device_read_bytes": 240_000_000, "device_written_bytes": 240_000_000}
     world.copy("push.uncached", 60, client=passed)
     cause = "read" if interface == "lo" else "contention"
-    assert world.diagnosed("push.uncached").verdict.words == f"disk/client/{cause}"
+    assert world.diagnosis_of("push.uncached").verdict.words == f"disk/client/{cause}"
 
 
 @pytest.mark.parametrize(("same_host", "cap"), [(True, LINK), (False, NOBODY)])
@@ -84,7 +84,7 @@ def test_a_peer_on_another_host_says_nothing_of_the_copies_path(empty_world, sam
     index = world.tcp("pull", 11.7)
     world.entries[index][1].details["peer_is_target"] = same_host
     world.copy("pull.cached", 11.6)
-    assert world.diagnosed().verdict.words == cap
+    assert world.diagnosis_of().verdict.words == cap
 
 
 # -- network contention ------------------------------------------------------------------------
@@ -94,7 +94,7 @@ def traffic(rate_mb, seconds=4.0):
     return int(rate_mb * 1e6 * seconds / (1448 / 1514))
 
 
-def carried(total):
+def traffic_usages(total):
     return {
         "client": {"interface_received_bytes": traffic(total)},
         "server": {"interface_sent_bytes": traffic(total)},
@@ -102,14 +102,14 @@ def carried(total):
 
 
 OTHERS = {
-    "on a link with room": ("disk/client/write", 24, {"disk": 25, **carried(54)}),
+    "on a link with room": ("disk/client/write", 24, {"disk": 25, **traffic_usages(54)}),
     "without an agent a full link is known by its total": pytest.param(
-        CROWD, 6, {"link": None, "disk": None, "agent": False, **carried(11.77)}
+        CROWD, 6, {"link": None, "disk": None, "agent": False, **traffic_usages(11.77)}
     ),
     "and so is one whose rate nobody measured": pytest.param(
-        CROWD, 6, {"link": None, "disk": None, "agent": False, **carried(9)}
+        CROWD, 6, {"link": None, "disk": None, "agent": False, **traffic_usages(9)}
     ),
-    "the copy's own packets": (LINK, 113, carried(113)),
+    "the copy's own packets": (LINK, 113, traffic_usages(113)),
 }
 
 
@@ -133,13 +133,13 @@ def test_a_full_link_is_shared_by_who_waits_for_it(
 ):
     """Others' traffic that leaves no room, whatever the copy gets beside it."""
     connection = sockets(by=by, rtt_seconds_median=0.004, min_rtt_seconds=0.0002)
-    expect(pull_of(rate, disk=disk, details={"sockets": connection}, **carried(total)), cap)
+    expect(pull_of(rate, disk=disk, details={"sockets": connection}, **traffic_usages(total)), cap)
 
 
 def test_other_traffic_beside_tcp_by_itself_is_looked_for_at_the_interfaces(no_tcp, expect):
     no_tcp.tcp("pull", 6, client={"interface_received_bytes": traffic(11.7)})
     no_tcp.client = replace(no_tcp.client, interface=replace(no_tcp.client.interface, name="eth7"))
-    no_tcp.copy("pull.cached", 6, **carried(11.7))
+    no_tcp.copy("pull.cached", 6, **traffic_usages(11.7))
     expect(no_tcp, CROWD)
 
 
@@ -251,7 +251,7 @@ def test_on_one_host_the_other_sides_work_is_no_strangers(empty_world, waited_se
     full = {"core_busy_ratios": (1.0, 1.0), "other_cpu_seconds": 4.2, "copy_cpu_seconds": 3.6}
     both = {**full, "busiest_process_ratio": 0.6, "run_delay_seconds": waited_seconds}
     world.copy("pull.cached", 240, client=both, server=both)
-    assert world.diagnosed().verdict.cause == "all-cores"
+    assert world.diagnosis_of().verdict.cause == "all-cores"
 
 
 def test_a_copy_without_any_ceiling_says_so(pull_of, expect):
@@ -265,4 +265,4 @@ def test_strange_details_are_no_evidence_and_no_error(world):
     step, outcome = world.entries[-1]
     for strange in ({"cache": "x", "flush_seconds": "soon"}, {"cache": {"proven": 1}}, {}):
         world.entries[-1] = (step, type(outcome)(outcome.runs, outcome.initiator, None, strange))
-        assert world.diagnosed().verdict.words == LINK
+        assert world.diagnosis_of().verdict.words == LINK

@@ -71,7 +71,7 @@ def test_a_full_link_beside_a_full_core_is_named_as_well(expect):
     world.tcp("pull", 11.77, server=NEIGHBOUR)
     world.copy("pull.cached", 11.5, server={**NEIGHBOUR, "copy_cpu_seconds": 0.2})
     expect(world, "cpu/server/contention")
-    assert "Equally likely: the network" in world.diagnosed().verdict.sentence
+    assert "Equally likely: the network" in world.diagnosis_of().verdict.sentence
 
 
 @pytest.mark.parametrize("own_seconds", [3.6, 0.8])

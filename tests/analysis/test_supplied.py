@@ -114,22 +114,22 @@ ONE_RATE = '[[disk]]\nside = "client"\nverb = "read"\nrate = "60 MB/s"\n'
 READ, ZONE = "disk/client/read", "disk/client/zone"
 
 
-def pushed(**fields: object) -> str:
+def push_text(**fields: object) -> str:
     return copy("push.uncached", **fields)
 
 
 DISKS = {
-    "at the inner edge": (ZONE, ZONES + pushed(from_place=1.0)),
-    "in the middle": (ZONE, ZONES + pushed(from_place=0.5)),
-    "further inside": (ZONE, ZONES + pushed(from_place=0.6)),
-    "not far inside": (READ, ZONES + pushed(from_place=0.1)),
-    "at the outer edge": (READ, ZONES + pushed(from_place=0.0)),
+    "at the inner edge": (ZONE, ZONES + push_text(from_place=1.0)),
+    "in the middle": (ZONE, ZONES + push_text(from_place=0.5)),
+    "further inside": (ZONE, ZONES + push_text(from_place=0.6)),
+    "not far inside": (READ, ZONES + push_text(from_place=0.1)),
+    "at the outer edge": (READ, ZONES + push_text(from_place=0.0)),
     "beyond the last zone": ("disk/server/zone", EDGES + copy("push.cached", to_place=0.95)),
     "before the first one": ("disk/server/write", EDGES + copy("push.cached", to_place=0.0)),
-    "one zone alone is the disc": (READ, ONE_ZONE + pushed(from_place=0.0)),
-    "a place that is not told may be the outer edge": (READ, ZONES + pushed()),
+    "one zone alone is the disc": (READ, ONE_ZONE + push_text(from_place=0.0)),
+    "a place that is not told may be the outer edge": (READ, ZONES + push_text()),
     "a cached source is read from no disk": ("unknown/not-measured", ZONES + PUSH),
-    "a disk of one rate has no zones": (READ, ONE_RATE + pushed(from_place=0.9)),
+    "a disk of one rate has no zones": (READ, ONE_RATE + push_text(from_place=0.9)),
 }
 
 
@@ -139,7 +139,7 @@ def test_a_disc_gives_what_its_place_gives(load_toml, cap, text, expect):
 
 
 def test_strange_zones_are_left_out(load_toml, expect):
-    report = load_toml(ZONES + pushed(from_place=1.0))
+    report = load_toml(ZONES + push_text(from_place=1.0))
     odd = [{"at_ratio": "far"}, {"at_ratio": 0.0, "bytes_per_second": 2e8}]
     report.entries[0][1].details["zones"] = odd
     expect(report, READ)

@@ -41,7 +41,7 @@ def disk(side: str, verb: str, rate: str) -> str:
 def test_figures_that_a_person_told_make_no_verdict_surer_than_0_7(world, expect):
     world.copy("push.cached", 116)
     expect(world, LINK)
-    assert world.diagnosed().verdict.confidence == 0.85
+    assert world.diagnosis_of().verdict.confidence == 0.85
     supplied = world.report(tool={"version": "0", "observations": SCHEMA})
     expect(supplied, LINK)
     assert diagnose(supplied).copies[0].verdict.confidence == 0.7

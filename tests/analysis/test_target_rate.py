@@ -14,7 +14,7 @@ def store(golden):
 
     def noted(world, rate):
         world.target_rate = rate * MB
-        target = world.diagnosed(-1).target
+        target = world.diagnosis_of(-1).target
         golden(f"{rate} MB/s: {'reached' if target.reached else 'not reached'}")
         for each in target.needs:
             levels = f"{each.from_bytes_per_second:.4g} to {each.to_bytes_per_second:.4g}"
@@ -45,10 +45,10 @@ def slow_disk():
 
 
 def test_nothing_is_said_where_nothing_was_asked_or_nothing_was_made(slow_disk):
-    assert slow_disk.diagnosed().target is None
+    assert slow_disk.diagnosis_of().target is None
     slow_disk.skip("push.cached", "needs an agent")
     slow_disk.target_rate = 80 * MB
-    assert slow_disk.diagnosed("push.cached").target is None
+    assert slow_disk.diagnosis_of("push.cached").target is None
 
 
 RATES = {

@@ -249,7 +249,7 @@ def _key(work: Path) -> Path:
 
 @contextmanager
 def _reached(lab: Lab, host: str, work: Path) -> Iterator[None]:
-    """A real sshd of the host; its logins have the host's own home."""
+    """Starts a real sshd of the host; its logins have the host's own home."""
     address = f"{SSH_NET}{lab.plan.addresses[host]}"
     configuration = work / f"{host}.sshd"
     configuration.write_text(

@@ -30,13 +30,13 @@ def rated_pairs(slow, fleet=FLEET, left_out=(), verdict=None, spread=0.03, healt
                 yield Rate(pair, rate * chance.gauss(1, spread), words, sure, healthy)
 
 
-def judged(slow, **options):
+def judge_all(slow, **options):
     fleet = options.get("fleet", FLEET)
     return judge(fleet, "pull.cached", list(rated_pairs(slow, **options)))
 
 
 def culprits(slow, **options):
-    return {each.node for each in judged(slow, **options).culprits}
+    return {each.node for each in judge_all(slow, **options).culprits}
 
 
 NAS2, PC9, PC1 = Node("server", "nas2"), Node("client", "pc9"), Node("client", "pc1")
@@ -61,7 +61,7 @@ def test_what_is_slow_is_named_and_no_other(slow):
 
 def test_a_culprit_has_its_rate_its_pairs_and_what_they_say_themselves():
     words = Words("network", "server", "link-rate")
-    (culprit,) = judged({NAS2: 11e6}, verdict=words).culprits
+    (culprit,) = judge_all({NAS2: 11e6}, verdict=words).culprits
     assert culprit.bytes_per_second == pytest.approx(11e6, rel=0.1)
     assert [pair.client for pair in culprit.slow] == sorted(FLEET.clients)
     assert culprit.measured == culprit.agreeing == 12
@@ -76,7 +76,7 @@ def test_a_client_behind_a_slower_uplink_is_not_named():
 def test_two_that_have_the_same_pairs_are_undecided_and_no_pair_decides():
     site = Segment(Node("uplink", "attic"), frozenset(("pc9",)))
     fleet = Fleet(FLEET.clients, FLEET.servers, (site,))
-    finding = judged({PC9: 20e6}, fleet=fleet)
+    finding = judge_all({PC9: 20e6}, fleet=fleet)
     assert finding.culprits == ()
     (doubt,) = finding.undecided
     assert {doubt.node, *doubt.alternatives} == {PC9, site.node}
@@ -86,7 +86,7 @@ def test_two_that_have_the_same_pairs_are_undecided_and_no_pair_decides():
 def test_the_pair_that_would_decide_is_told():
     """All that was measured of the site is one client of it."""
     left_out = [Pair(f"pc{n}", each) for n in (0, 2, 3) for each in FLEET.servers]
-    finding = judged({PC1: 20e6}, left_out=left_out)
+    finding = judge_all({PC1: 20e6}, left_out=left_out)
     (doubt,) = finding.undecided
     assert {doubt.node, *doubt.alternatives} == {PC1, SITE.node}
     assert doubt.measure is not None and doubt.measure.client in {"pc0", "pc2", "pc3"}
@@ -138,7 +138,7 @@ def test_one_slow_run_of_many_is_no_slow_pair():
 
 def test_a_pair_whose_own_diagnosis_finds_no_fault_is_not_slow():
     """Clients with a slower link than most are none, where they use all of it."""
-    finding = judged({Node("client", f"pc{index}"): 40e6 for index in range(5)}, healthy=True)
+    finding = judge_all({Node("client", f"pc{index}"): 40e6 for index in range(5)}, healthy=True)
     assert finding.slow == () == finding.culprits
 
 

@@ -52,7 +52,7 @@ def run_pair(monkeypatch, tmp_path):
     return measure
 
 
-def answered(report=None, reason="", code=None):
+def answer_json(report=None, reason="", code=None):
     return json.dumps({"report": report or {}, "reason": reason, "exit_code": code})
 
 
@@ -179,10 +179,10 @@ def test_a_folder_is_used_by_one_run_at_a_time(tmp_path):
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        (answered(reason="cannot log in"), "cannot log in"),
-        (answered(reason="what\nis this " + "x" * 9000), "what is this " + "x" * 287),
-        (answered(report="strange"), "; skipped"),
-        (answered({"schema": "strange"}), "; skipped"),
+        (answer_json(reason="cannot log in"), "cannot log in"),
+        (answer_json(reason="what\nis this " + "x" * 9000), "what is this " + "x" * 287),
+        (answer_json(report="strange"), "; skipped"),
+        (answer_json({"schema": "strange"}), "; skipped"),
         ("what is this", "what it answered cannot be read"),
         ("[]", "what it answered cannot be read"),
     ],
@@ -196,7 +196,7 @@ def test_whatever_a_failed_client_says_costs_its_own_pair(run_pair, reply, reaso
 
 def test_what_a_client_answered_before_an_interrupt_is_kept(run_pair, report_of, tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        run_pair(answered(report_of(*PAIR)), then=INTERRUPT)
+        run_pair(answer_json(report_of(*PAIR)), then=INTERRUPT)
     assert (tmp_path / "kept" / "pc1@nas1.json").exists()
 
 
@@ -209,7 +209,7 @@ def test_a_refused_login_is_tried_once(run_pair, report_of, monkeypatch, tmp_pat
     rounds = []
     usual = run._round
     monkeypatch.setattr(run, "_round", lambda *args: rounds.append(args) or usual(*args))
-    report = run_pair(answered(reason="wrong password", code=77), resume=True)
+    report = run_pair(answer_json(reason="wrong password", code=77), resume=True)
     assert len(rounds) == 1 and report.refused == {PAIR}
 
 
@@ -218,16 +218,16 @@ def test_a_report_that_cannot_be_kept_leaves_its_pair_missing(run_pair, report_o
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(run.document_file, "write", full)
-    report = run_pair(answered(report_of(*PAIR)))
+    report = run_pair(answer_json(report_of(*PAIR)))
     assert report.missing[PAIR].endswith("kept: No space left on device")
 
 
 def test_no_earlier_report_counts_as_a_new_one_or_is_written_over(run_pair, report_of, tmp_path):
-    assert run_pair(answered({"schema": "strange"})).tests == Counter()
+    assert run_pair(answer_json({"schema": "strange"})).tests == Counter()
     keep = tmp_path / "kept"
     strange = (keep / "pc1@nas1.json").read_text()
     assert run_pair(resume=True).missing[PAIR].startswith("no report; see ")
-    assert run_pair(answered(report_of(*PAIR)), resume=True).tests == {PAIR: 1}
+    assert run_pair(answer_json(report_of(*PAIR)), resume=True).tests == {PAIR: 1}
     assert (keep / "pc1@nas1.json").read_text() == strange
     assert (keep / "pc1@nas1.run2.json").exists()
     assert run._new_name(keep, PAIR) == "pc1@nas1.run3.json"

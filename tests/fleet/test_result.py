@@ -67,7 +67,7 @@ def of_pc0(*verdicts):
 @pytest.mark.parametrize("verdicts", [[DISK] * 6, [DISK] * 3 + [None] * 3], ids=["all", "half"])
 def test_a_host_is_not_named_against_what_its_pairs_name_themselves(verdicts):
     fleet = of_pc0(*verdicts)
-    (doubt,) = fleet.undecided
+    (doubt,) = fleet.undecided_suspects
     assert fleet.culprits == () and doubt.node == Node("client", "pc0") and doubt.verdict is None
     assert doubt.confidence < 0.7 and not fleet.is_decided
     assert documents.headline(fleet) == "Bottleneck: not identified, client pc0"

@@ -52,8 +52,8 @@ def fleet(lab, tmp_path):
         each.communicate()
 
 
-def ended(process):
-    """Exit code, the document and the complaints of a run."""
+def end_of(process):
+    """Waits for a run; returns its exit code, document and complaints."""
     out, err = process.communicate(timeout=200)
     assert "Traceback" not in err, err
     return process.returncode, json.loads(out) if out else None, err
@@ -74,7 +74,7 @@ def wait_for_a_test(lab, name="diagnose"):
 
 @pytest.mark.long
 def test_the_slow_server_is_named_and_nothing_is_left(lab, fleet, tmp_path):
-    code, output, err = ended(fleet("--json", "-"))
+    code, output, err = end_of(fleet("--json", "-"))
     assert [each["name"] for each in output["culprits"]] == [lab.address("nas1")], (output, err)
     assert code == 0 and output["status"] == "complete" and output["missing"] == []
     saved = list((tmp_path / "kept").glob("*@*.json"))
@@ -87,7 +87,7 @@ def test_the_slow_server_is_named_and_nothing_is_left(lab, fleet, tmp_path):
 @pytest.mark.long
 def test_a_dead_client_costs_its_own_pairs(lab, fleet, tmp_path):
     earlier = lab.sent_bytes("pc2")
-    code, output, err = ended(fleet("--json", "-", pc2=DEAD))
+    code, output, err = end_of(fleet("--json", "-", pc2=DEAD))
     assert code == 3 and output["status"] == "partial", err
     assert [each["name"] for each in output["culprits"]] == [lab.address("nas1")]
     assert {each["client"] for each in output["missing"]} == {"pc2"}
@@ -102,13 +102,13 @@ def test_after_an_interrupt_there_is_one_document_and_the_run_goes_on(lab, fleet
     assert any("round 2 of" in line for line in process.stderr)
     wait_for_a_test(lab)
     process.send_signal(signal.SIGINT)
-    code, output, err = ended(process)
+    code, output, err = end_of(process)
     assert code == 130 and output["status"] == "interrupted"
     assert err.splitlines()[-1] == "bottleneck: interrupted; continue with --resume"
     wait_until_clean(lab, tmp_path)
-    code, output, err = ended(fleet())
+    code, output, err = end_of(fleet())
     assert code == 64 and "use --resume" in err
-    code, output, err = ended(fleet("--json", "-", "--resume"))
+    code, output, err = end_of(fleet("--json", "-", "--resume"))
     assert len(output["culprits"]) == 1 and output["status"] == "complete", err
 
 
@@ -119,13 +119,13 @@ def test_a_killed_coordinator_leaves_nothing_on_any_host(lab, fleet, tmp_path):
     process.kill()
     process.communicate()
     wait_until_clean(lab, tmp_path)
-    code, output, _ = ended(fleet("--json", "-", "--resume"))
+    code, output, _ = end_of(fleet("--json", "-", "--resume"))
     assert code == 0 and output["status"] == "complete"
 
 
 @pytest.mark.long
 def test_a_wrong_password_is_refused_once_by_each_server(lab, fleet, tmp_path):
-    code, output, err = ended(fleet("--json", "-", password="wrong"))
+    code, output, err = end_of(fleet("--json", "-", password="wrong"))
     assert code == 77 and output["status"] == "failed" and output["culprits"] == []
     # No more than the first round: accounts are locked after a few.
     servers = [each["server"] for each in output["missing"]]
@@ -139,7 +139,7 @@ def test_a_full_disk_of_a_client_costs_its_own_pairs(lab, fleet, tmp_path):
     full = tmp_path / "full"
     full.mkdir()
     with lab.full_disk("pc1", full) as disk:
-        code, output, err = ended(fleet("--json", "-", pc1={"bottleneck_folder": str(full)}))
+        code, output, err = end_of(fleet("--json", "-", pc1={"bottleneck_folder": str(full)}))
         assert [each.name for each in disk.iterdir()] == ["filler"]
     assert code == 3 and output["status"] == "partial", err
     assert {each["client"] for each in output["missing"]} == {"pc1"}

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from tests.fleet import hosts
-from tests.fleet.test_run import DEAD, ended, wait_for_a_test, wait_until_clean
+from tests.fleet.test_run import DEAD, end_of, wait_for_a_test, wait_until_clean
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="NOT RUN: namespaces need root")
 FAST, USUAL, SLOW = 1_000_000_000, 100_000_000, 40_000_000
@@ -65,7 +65,7 @@ def assert_server_link_limits(lab, answer, count):
 def test_the_link_of_the_server_limits_two_clients_at_once(start_fleet, tmp_path):
     # So short a test has no time for pulls.
     lab, process = start_fleet(FAST, USUAL, "--direction", "push", count=2, budget=10)
-    code, output, err = ended(process)
+    code, output, err = end_of(process)
     assert code == 0 and output["status"] == "complete", (output["together"], err)
     assert_server_link_limits(lab, output, 2)
     saved = sorted(each.name for each in (tmp_path / "kept").glob("*.together.json"))
@@ -76,7 +76,7 @@ def test_the_link_of_the_server_limits_two_clients_at_once(start_fleet, tmp_path
 @pytest.mark.long
 def test_the_link_of_the_server_limits_three_pulls_at_once(start_fleet, tmp_path):
     lab, process = start_fleet(FAST, USUAL)
-    code, output, err = ended(process)
+    code, output, err = end_of(process)
     assert code == 0 and output["together"]["copy"] == "pull.cached", (output["together"], err)
     assert_server_link_limits(lab, output, 3)
     wait_until_clean(lab, tmp_path)
@@ -85,7 +85,7 @@ def test_the_link_of_the_server_limits_three_pulls_at_once(start_fleet, tmp_path
 @pytest.mark.long
 def test_clients_with_slow_links_of_their_own_reach_no_shared_limit(start_fleet, tmp_path):
     lab, process = start_fleet(SLOW, FAST, "--direction", "push")
-    code, output, err = ended(process)
+    code, output, err = end_of(process)
     limit = output["together"]
     assert code == 0 and (limit["kind"], limit["suspects"]) == ("none", []), (limit, err)
     assert limit["sum_bytes_per_second"] == pytest.approx(3 * 4.75e6, rel=0.1)
@@ -110,7 +110,7 @@ def starve_pc2(lab):
 @pytest.mark.long
 def test_a_client_that_the_server_leaves_little_is_starved(start_fleet, tmp_path):
     lab, process = start_fleet(FAST, USUAL, prepare=starve_pc2)
-    code, output, err = ended(process)
+    code, output, err = end_of(process)
     starved = {each["client"]: each["starved"] for each in output["together"]["taken"]}
     assert starved == {"pc0": False, "pc1": False, "pc2": True}, (output["together"], err)
     assert output["together"]["kind"] == "shared" and code == 0
@@ -120,7 +120,7 @@ def test_a_client_that_the_server_leaves_little_is_starved(start_fleet, tmp_path
 @pytest.mark.lab
 def test_a_dead_client_is_only_missing(start_fleet, tmp_path):
     lab, process = start_fleet(FAST, USUAL, pc2=DEAD)
-    code, output, err = ended(process)
+    code, output, err = end_of(process)
     assert code == 3 and output["status"] == "partial", err
     assert [each["client"] for each in output["together"]["taken"]] == ["pc0", "pc1"]
     assert output["together"]["kind"] == "shared"
@@ -135,7 +135,7 @@ def test_an_interrupt_while_all_copy_leaves_one_document_and_no_file(start_fleet
     assert any("2 clients at once" in line for line in process.stderr)
     wait_for_a_test(lab, "smb-copy")
     process.send_signal(signal.SIGINT)
-    code, output, _ = ended(process)
+    code, output, _ = end_of(process)
     assert code == 130 and output["status"] == "interrupted"
     assert output["together"]["kind"] == "undecided" and output["pairs"]
     assert json.dumps(output["together"]["taken"]) == "[]"

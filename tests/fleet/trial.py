@@ -76,8 +76,8 @@ class Sample:
     """Bytes, by server."""
 
 
-def injected(world: str, number: int) -> tuple[tuple[str, str], ...]:
-    """Kind and name of each limit of a fleet."""
+def injected_limits(world: str, number: int) -> tuple[tuple[str, str], ...]:
+    """Returns kind and name of each limit of a fleet."""
     chance = Random(f"{world} {number}")
     # A client behind a slow uplink could not be seen: those of no site are chosen.
     names = {"client": CLIENTS[8:], "server": SERVERS, "disk": SERVERS, "uplink": tuple(SITES)}
@@ -101,12 +101,12 @@ def plan_of(limits: tuple[tuple[str, str], ...]) -> hosts.Plan:
 
 
 def one_fleet(world: str, number: int, work: Path) -> dict[str, Any]:
-    limits = injected(world, number)
+    limits = injected_limits(world, number)
     folder = work / "hosts"
     folder.mkdir()
     with hosts.lab(plan_of(limits), folder) as lab:
         began = time.monotonic()
-        with sampled(lab, work / "samples"):
+        with sample_counters(lab, work / "samples"):
             done = subprocess.run(
                 [*lab.within(lab.hub), *hosts.PROGRAM, "fleet", *words(lab, work)],
                 capture_output=True,
@@ -153,7 +153,7 @@ def words(lab: hosts.Lab, work: Path) -> list[str]:
 
 
 @contextmanager
-def sampled(lab: hosts.Lab, file: Path) -> Iterator[None]:
+def sample_counters(lab: hosts.Lab, file: Path) -> Iterator[None]:
     """The counters of the switch and of all disks, again and again until the block ends."""
     switch = lab.within(lab.hub)
     subprocess.run([*switch, "nft", "-f", "-"], input=COUNTED, text=True, check=True)

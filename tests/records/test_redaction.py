@@ -125,7 +125,7 @@ def planted(value, unchanged_keys, key="", above=""):
     return f"{value}{FOREIGN}" if key in SENTENCES else f"{CANARY}{value}"
 
 
-def with_canaries(path, unchanged_keys=PARSED | table.STAY):
+def canary_report(path, unchanged_keys=PARSED | table.STAY):
     document = json.loads(path.read_text())
     del document["diagnosis"]
     document = planted(document, unchanged_keys)
@@ -168,7 +168,7 @@ def assert_no_canary(text):
 @pytest.mark.long
 @pytest.mark.parametrize("path", RECORDED, ids=names_of)
 def test_no_canary_is_left_in_any_document(path):
-    original = report.from_json(with_canaries(path))
+    original = report.from_json(canary_report(path))
     assert CANARY in text_of("json", original, diagnose(original))
     hidden = Redaction().report(original)
     diagnosis = diagnose(hidden)
@@ -184,7 +184,7 @@ def test_no_canary_is_left_in_any_document(path):
 def test_canaries_change_no_verdict(hint):
     (path,) = [each for each in RECORDED if each.stem in hint]
     unchanged_keys = PARSED | table.STAY | table.DEVICES | table.MOUNTS | {"name"}
-    original = report.from_json(with_canaries(path, unchanged_keys))
+    original = report.from_json(canary_report(path, unchanged_keys))
     assert meaning(diagnose(Redaction().report(original))) == meaning(diagnose(original))
 
 

@@ -283,13 +283,13 @@ def test_saving_keeps_the_mode_and_leaves_nothing_beside(tmp_path):
 # -- what a foreign or damaged report can do -------------------------------------------------------
 
 
-def stored(name: str) -> Path:
+def stored_path(name: str) -> Path:
     return DATA / f"report-v1-{name}.json"
 
 
 @pytest.fixture
 def agent_report() -> Report:
-    return reports.load(stored("lab-with-agent"))
+    return reports.load(stored_path("lab-with-agent"))
 
 
 def refusal(call, *arguments) -> str:
@@ -318,7 +318,7 @@ def words(report: Report) -> str:
 def test_a_stored_report_gives_the_same_words(name):
     """Real runs of version 0.1.0; `UPDATE_GOLDEN=1` writes the words anew."""
     path = DATA / f"report-v1-{name}.words.txt"
-    text = words(reports.load(stored(name)))
+    text = words(reports.load(stored_path(name)))
     if os.environ.get("UPDATE_GOLDEN"):
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")
@@ -384,7 +384,7 @@ def test_a_file_that_is_too_large_is_refused_without_being_read_whole(tmp_path, 
 
 
 def test_a_report_cut_anywhere_is_refused():
-    content = stored("lab-no-agent").read_bytes().rstrip()
+    content = stored_path("lab-no-agent").read_bytes().rstrip()
     for length in range(0, len(content) - 1, 997):
         refusal(reports.loads, content[:length])
 

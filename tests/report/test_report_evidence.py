@@ -69,7 +69,7 @@ FIGURES = {
 COUNTED = {"client": {"enp3s0 rx_pause": 5, "enp3s0 rx_missed_errors": 7, "enp3s0 rx_crc": 3}}
 
 
-def with_evidence(entry):
+def entry_with_evidence(entry):
     step, outcome = entry
     if not isinstance(outcome, Measured):
         return entry
@@ -84,7 +84,7 @@ def with_evidence(entry):
 WHOLE = reports.load(STORED)
 
 
-def telling(entry):
+def one_of_each(entry):
     """One of each: what is left out tells the same keys."""
     step, _ = entry
     kind = step.setting.get("verb", step.setting.get("copy"))
@@ -95,7 +95,7 @@ def telling(entry):
 
 
 REPORT = replace(
-    WHOLE, entries=tuple(with_evidence(each) for each in WHOLE.entries if telling(each))
+    WHOLE, entries=tuple(entry_with_evidence(each) for each in WHOLE.entries if one_of_each(each))
 )
 
 
@@ -116,21 +116,21 @@ KEYS = sorted(
 )
 
 
-def forged(value, key, lie):
-    """The value with whatever has that key replaced, however deep it lies."""
+def forge(value, key, lie):
+    """Returns the value with a lie at each place of a key, however deep."""
     if isinstance(value, dict):
-        return {k: lie if k == key else forged(v, key, lie) for k, v in value.items()}
-    return [forged(each, key, lie) for each in value] if isinstance(value, list) else value
+        return {k: lie if k == key else forge(v, key, lie) for k, v in value.items()}
+    return [forge(each, key, lie) for each in value] if isinstance(value, list) else value
 
 
-def judged(report):
+def judge_text(report):
     diagnosis = diagnose(report)
     return diagnosis, json.dumps(to_plain(diagnosis), allow_nan=False)
 
 
 def printed_diagnosis(report):
     """Returns the diagnosis of a report that was checked against the schema and printed."""
-    diagnosis, text = judged(report)
+    diagnosis, text = judge_text(report)
     VALIDATOR.validate(json.loads(text))
     file = io.StringIO()
     print_report(report, diagnosis, Console(file=file, width=100), ("all",))
@@ -138,14 +138,14 @@ def printed_diagnosis(report):
     return diagnosis
 
 
-def with_forged(key, lie):
-    report = with_details(lambda _, details: forged(details, key, lie))
-    entries = tuple((replace(s, setting=forged(s.setting, key, lie)), o) for s, o in report.entries)
-    return replace(report, entries=entries, target=forged(report.target, key, lie))
+def forged_report(key, lie):
+    report = details_report(lambda _, details: forge(details, key, lie))
+    entries = tuple((replace(s, setting=forge(s.setting, key, lie)), o) for s, o in report.entries)
+    return replace(report, entries=entries, target=forge(report.target, key, lie))
 
 
-def with_details(change):
-    """The report with each measured step's details changed."""
+def details_report(change):
+    """Returns the report with each measured step's details changed."""
     entries = tuple(
         (step, replace(outcome, details=change(step, outcome.details)))
         if isinstance(outcome, Measured)
@@ -168,20 +168,20 @@ def test_every_stage_of_the_network_and_its_evidence_is_forged_here():
 @pytest.mark.parametrize("key", KEYS)
 def test_a_forged_figure_breaks_nothing(key):
     for lie in LIES:
-        judged(with_forged(key, lie))
+        judge_text(forged_report(key, lie))
     for lie in SHOWN:
-        printed_diagnosis(with_forged(key, lie))
+        printed_diagnosis(forged_report(key, lie))
 
 
 @pytest.mark.parametrize("lie", [{}, {"limits": 5}, {"limits": []}, {"cells": {}}, {"points": "x"}])
 def test_details_that_tell_nothing_break_nothing(lie):
-    printed_diagnosis(with_details(lambda *_: lie))
+    printed_diagnosis(details_report(lambda *_: lie))
 
 
 @pytest.mark.parametrize("stage", sorted({step.stage for step, _ in MEASURED}))
 def test_details_of_another_stage_break_nothing(stage):
     (other, *_) = [outcome.details for step, outcome in MEASURED if step.stage == stage]
-    printed_diagnosis(with_details(lambda *_: other))
+    printed_diagnosis(details_report(lambda *_: other))
 
 
 def test_all_figures_at_their_largest_at_once_break_nothing():
@@ -192,4 +192,4 @@ def test_all_figures_at_their_largest_at_once_break_nothing():
             return [largest(each) for each in value]
         return 2**62 if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
-    printed_diagnosis(with_details(lambda _, details: largest(details)))
+    printed_diagnosis(details_report(lambda _, details: largest(details)))

@@ -7,7 +7,7 @@ from functools import partial
 
 from bottleneck.analysis import steps, supplied
 from bottleneck.analysis.attribution.attribution import Attribution, attribution_of, timed_copy
-from bottleneck.analysis.cap import Cap, settled
+from bottleneck.analysis.cap import Cap, ladder_with_cap
 from bottleneck.analysis.claim import claim
 from bottleneck.analysis.decision.capability import Fix
 from bottleneck.analysis.decision.causes import Row, rows
@@ -64,7 +64,7 @@ def limit_of(report: Report, copy: Copy) -> Limit:
         rival = claim_of_part(decision.rival, row)
         fixes.append(_fix(decision.rival, rival))
     cap = Cap(cap_claim, decision.confidence, rival)
-    return Limit(decision, cap, _spare(settled(ladder, cap), cap), time, tuple(fixes))
+    return Limit(decision, cap, _spare(ladder_with_cap(ladder, cap), cap), time, tuple(fixes))
 
 
 def _fix(part: Part, claim: Claim) -> Fix:

@@ -141,7 +141,7 @@ class Redaction:
     def text(self, sentence: str) -> str:
         """Redacts a sentence for a person."""
         try:
-            return self.texts.redacted(sentence)
+            return self.texts.redacted_text(sentence)
         except TooManyNames:
             return GONE
 

@@ -158,7 +158,7 @@ class Texts:
     def __init__(self, names: Names) -> None:
         self.names = names
 
-    def redacted(self, text: str) -> str:
+    def redacted_text(self, text: str) -> str:
         """Returns the text with tokens for names."""
         cut = text[:LONGEST]
         spaced = [re.escape(name) for name in self.names.spaced_names()]

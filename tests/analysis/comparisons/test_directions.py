@@ -25,12 +25,12 @@ def disks(**rates):
     return tuple(("disk", *name.split("_"), rate) for name, rate in rates.items())
 
 
-def by_server(**extra):
+def server_copies(**extra):
     extra = {"initiator": "server", **extra}
     return ("copy", "server.push.cached", [60], extra), ("copy", "server.pull.cached", [112], extra)
 
 
-def late(acknowledged=None, flush_seconds=None):
+def late_details(acknowledged=None, flush_seconds=None):
     figures = {"acknowledged_bytes_per_second": acknowledged, "flush_seconds": flush_seconds}
     return {"details": {name: value for name, value in figures.items() if value is not None}}
 
@@ -47,10 +47,10 @@ OVER_A_PATH_THAT_CARRIES_117_BOTH_WAYS = {
     ),
     # No disk was measured, but the last byte had arrived as fast as the other way.
     "a flush that takes the whole difference explains it: push": (
-        both(45, 112, push=late(113e6, 2.5))
+        both(45, 112, push=late_details(113e6, 2.5))
     ),
     "a flush that takes the whole difference explains it: pull": (
-        both(112, 45, pull=late(113e6, 2.5))
+        both(112, 45, pull=late_details(113e6, 2.5))
     ),
     "one cap of cached and uncached is written once": plan(
         *disks(server_write=SLOW_WRITES), *both(38, 112), *both(37, 100, "uncached")
@@ -97,7 +97,7 @@ OVER_A_PATH_OF_ITS_OWN = {
     ),
     **{
         f"a flush that explains only a part is not offered: {name}": plan(
-            ("tcp", "push", 117.6), *both(push, 112, push=late(*flush))
+            ("tcp", "push", 117.6), *both(push, 112, push=late_details(*flush))
         )
         for name, push, flush in (
             ("slow before it", 45, (60e6, 1.0)),
@@ -121,9 +121,9 @@ BETWEEN_TWO_KNOWN_HOSTS = {
     "other dialects and initiators are in the rows alone": (
         *both(112, 112),
         *both(30, 100, push={"dialect": "smb1"}, pull={"dialect": "smb1"}),
-        *by_server(),
+        *server_copies(),
     ),
-    "where only the server started both that is told": by_server(engine="tool"),
+    "where only the server started both that is told": server_copies(engine="tool"),
     "the system's own copies lead": plan(
         ("native", "push.cached", [112]), ("native", "pull.cached", [60])
     ),

@@ -7,32 +7,32 @@ import pytest
 ABOUT = ("durability",)
 
 
-def acknowledged(rate, flush_seconds=2.0):
+def flush_details(rate, flush_seconds=2.0):
     return {"acknowledged_bytes_per_second": rate * 1e6, "flush_seconds": flush_seconds}
 
 
 def test_both_rates_are_told_where_they_differ(world, store):
-    world.copy("push.cached", (98, 100, 102), details=acknowledged(200))
-    world.copy("push.uncached", (98, 100, 102), details=acknowledged(150, 1.0))
+    world.copy("push.cached", (98, 100, 102), details=flush_details(200))
+    world.copy("push.uncached", (98, 100, 102), details=flush_details(150, 1.0))
     store(world)
 
 
 def test_what_the_system_copied_says_so(world, store):
     n = world.native("push.cached", 100)
     step, outcome = world.entries[n]
-    world.entries[n] = (step, replace(outcome, details={**outcome.details, **acknowledged(900)}))
+    world.entries[n] = (step, replace(outcome, details={**outcome.details, **flush_details(900)}))
     store(world)
 
 
 @pytest.mark.parametrize(
     ("name", "details"),
     [
-        ("push.cached", acknowledged(105)),
+        ("push.cached", flush_details(105)),
         ("push.cached", {}),
         ("push.cached", {"acknowledged_bytes_per_second": 2e8}),
-        ("push.cached", {**acknowledged(200), "hash_ok": False}),
-        ("push.cached", {**acknowledged(200), "flushed": False}),
-        ("pull.cached", acknowledged(200)),
+        ("push.cached", {**flush_details(200), "hash_ok": False}),
+        ("push.cached", {**flush_details(200), "flushed": False}),
+        ("pull.cached", flush_details(200)),
     ],
     ids=["the same", "not told", "half told", "altered", "not flushed", "a pull"],
 )

@@ -9,16 +9,16 @@ ABOUT = ("security",)
 FULL = {"core_busy_ratios": (0.97, 0.2), "busiest_process_ratio": 0.97}
 
 
-def costing(seconds_per_gigabyte, rate, **extra):
+def cpu_load(seconds_per_gigabyte, rate, **extra):
     """A server that needs so much of its CPU for a GB, over 4 s at a rate in MB/s."""
     return {"server": {"copy_cpu_seconds": seconds_per_gigabyte * rate * 4 / 1000, **extra}}
 
 
 PLANTED = {
     "the cost, and the core that bears it": (
-        ("tax", "pull", "plain", [117], costing(0.4, 117)),
-        ("tax", "pull", "signed", [115], costing(0.45, 115)),
-        ("tax", "pull", "encrypted", [84], costing(1.9, 84, **FULL)),
+        ("tax", "pull", "plain", [117], cpu_load(0.4, 117)),
+        ("tax", "pull", "signed", [115], cpu_load(0.45, 115)),
+        ("tax", "pull", "encrypted", [84], cpu_load(1.9, 84, **FULL)),
     ),
     "each direction is told apart": plan(
         ("tax", "push", "plain", [100]),

@@ -35,7 +35,7 @@ LONG_PATH = [
 ]
 
 
-def measured(world, cells, verb="push", knee=(256 * KIB, 8), details=None, **loads):
+def add_cells(world, cells, verb="push", knee=(256 * KIB, 8), details=None, **loads):
     fields = {
         "cells": cells,
         "knee": {"window_bytes": knee[0], "streams": knee[1]},
@@ -80,12 +80,12 @@ KNOWN = {
 
 @pytest.mark.parametrize(("cells", "extra"), KNOWN.values(), ids=KNOWN)
 def test_windows_and_streams_side_by_side(hosts, cells, extra, store):
-    store(measured(hosts, cells, **extra))
+    store(add_cells(hosts, cells, **extra))
 
 
 def test_what_time_or_this_tool_left_out_is_said(empty_world, store):
     store(
-        measured(
+        add_cells(
             empty_world(),
             LONG_PATH,
             details={"left_out": True},
@@ -97,12 +97,12 @@ def test_what_time_or_this_tool_left_out_is_said(empty_world, store):
 def test_a_host_that_was_full_is_not_told_as_bad_tuning(hosts, store):
     cells = [cell(0, 1, 2.8), *LONG_PATH[1:]]
     full = {"core_busy_ratios": (1.0, 1.0), "busiest_process_ratio": 1.0}
-    store(measured(hosts, cells, client=full))
+    store(add_cells(hosts, cells, client=full))
 
 
 def test_packets_that_never_left_the_host_have_no_product(hosts, store):
     hosts.client = replace(hosts.client, interface=replace(hosts.client.interface, name="lo"))
-    store(measured(hosts, LONG_PATH))
+    store(add_cells(hosts, LONG_PATH))
 
 
 def test_a_figure_that_is_not_known_stays_unknown(hosts, store):
@@ -111,14 +111,14 @@ def test_a_figure_that_is_not_known_stays_unknown(hosts, store):
         for window, rate in ((0, 1e6), (16 * KIB, 2e6))
     ]
     fields = {"rtt_seconds": None, "bdp_bytes": "much", "knee": None}
-    store(measured(hosts, cells, details=fields))
+    store(add_cells(hosts, cells, details=fields))
 
 
 @pytest.mark.parametrize(
     "cells", ["many", [7, {"streams": 0}], [], LONG_PATH[:1], [LONG_PATH[0]] * 3]
 )
 def test_strange_cells_and_one_alone_tell_nothing(hosts, cells, store):
-    store(measured(hosts, cells))
+    store(add_cells(hosts, cells))
 
 
 def test_a_rate_beyond_the_link_is_not_believed(hosts, store):
@@ -126,7 +126,7 @@ def test_a_rate_beyond_the_link_is_not_believed(hosts, store):
         host = getattr(hosts, side)
         slow = replace(host.interface, rate_bits_per_second=10**7)
         setattr(hosts, side, replace(host, interface=slow))
-    store(measured(hosts, [cell(0, 1, 2.8), *LONG_PATH[1:]]))
+    store(add_cells(hosts, [cell(0, 1, 2.8), *LONG_PATH[1:]]))
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,9 @@ def test_a_rate_beyond_the_link_is_not_believed(hosts, store):
     ],
 )
 def test_cells_that_broke_are_said_with_the_first_reason(hosts, broken, store):
-    store(measured(hosts, LONG_PATH, details={"broken": broken}))
+    store(add_cells(hosts, LONG_PATH, details={"broken": broken}))
 
 
 @pytest.mark.parametrize("broken", [5, "x", [5], {"reason": "x"}])
 def test_what_is_told_of_broken_cells_otherwise_is_left_aside(hosts, broken, store):
-    store(measured(hosts, LONG_PATH, details={"broken": broken}))
+    store(add_cells(hosts, LONG_PATH, details={"broken": broken}))

@@ -63,7 +63,7 @@ def test_a_buffer_that_was_seen_full_is_named_beside_a_crowded_cpu(near, sockets
     details = {"sockets": sockets(**figures)}
     world.copy("push.uncached", (5.2, 5.3, 5.4), details=details, server=crowded)
     expect(world, "cpu/server/contention")
-    assert world.diagnosed().verdict.detail == "or the client's TCP"
+    assert world.diagnosis_of().verdict.detail == "or the client's TCP"
 
 
 def test_the_option_in_smb_conf_is_named(near, sockets, expect):

@@ -60,7 +60,7 @@ FULL = {"unsent_bytes": 3 << 20, "in_flight_bytes": 240_000, "rtt_seconds": 0.02
 UNREAD = {"unread_bytes": 3 << 20}
 
 
-def watched(looks, rows=None, verb="push", over="smb", rate=RATE, sockets=None, **extra):
+def watch_world(looks, rows=None, verb="push", over="smb", rate=RATE, sockets=None, **extra):
     """Makes a world of `watch` at the client, with the other end's agent or without."""
     world = World(agent="server" in looks)
     details = {"trace": {"bins": bins() if rows is None else rows, "requests": []}}
@@ -97,12 +97,12 @@ NAMED = {
 
 @pytest.mark.parametrize(("cap", "looks"), NAMED.values(), ids=NAMED)
 def test_the_component_with_work_is_named_and_none_where_none_was_seen(cap, looks, expect):
-    expect(watched(looks), cap)
+    expect(watch_world(looks), cap)
 
 
 @pytest.mark.parametrize(("rate", "cap"), [(23.6, "network/path/link-rate"), (22.0, NOTHING)])
 def test_the_rate_of_the_sender_s_shaper_is_that_shaper_s_where_no_look_saw_it(rate, cap, expect):
-    world = watched({"client": host(), "server": host()}, rate=rate)
+    world = watch_world({"client": host(), "server": host()}, rate=rate)
     world.change_interface("client", qdisc="tbf", qdisc_rate_bytes_per_second=25_000_000)
     expect(world, cap)
 
@@ -119,7 +119,7 @@ def test_the_rate_of_the_sender_s_shaper_is_that_shaper_s_where_no_look_saw_it(r
     ids=["reads", "writes", "runs", "waits-for-nothing", "not-to-be-seen"],
 )
 def test_a_copy_between_two_folders_is_held_by_what_its_program_waits_for(cap, rows, expect):
-    expect(watched({"client": {**host(), "connection": {}}}, rows, over="disk"), cap)
+    expect(watch_world({"client": {**host(), "connection": {}}}, rows, over="disk"), cap)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_copy_between_two_folders_is_held_by_what_its_program_waits_for(cap, r
 )
 def test_of_a_program_that_was_not_to_be_seen_the_path_alone_is_named(verb, cap, figures, expect):
     """Another user's: its disk and its CPU may hold it."""
-    world = watched({"client": host(**figures), "server": host()}, verb=verb)
+    world = watch_world({"client": host(**figures), "server": host()}, verb=verb)
     world.entries[0][1].details["trace"]["unseen"] = True
     expect(world, cap)
 
@@ -143,17 +143,17 @@ def test_of_a_program_that_was_not_to_be_seen_the_path_alone_is_named(verb, cap,
 def test_how_many_requests_a_program_has_on_a_far_path_is_not_guessed_from_one_end(expect):
     """Silence there may be the server's, or that of a program that asks for little."""
     far = {"rtt_seconds": 0.04, "min_rtt_seconds": 0.04, "since_received_seconds": 0.5}
-    expect(watched({"client": host(**far)}, verb="pull"), NOTHING)
+    expect(watch_world({"client": host(**far)}, verb="pull"), NOTHING)
 
 
 @pytest.mark.parametrize("by", ["receiver", "sender"])
 def test_without_a_cap_the_end_where_the_bytes_waited_is_told(expect, by):
-    expect(watched({"client": host(), "server": host()}, sockets={"by": by}), NOTHING)
+    expect(watch_world({"client": host(), "server": host()}, sockets={"by": by}), NOTHING)
 
 
 def test_what_is_not_on_the_disk_yet_is_told(expect):
     looks = {"client": host(**FULL), "server": host(written=RUN_BYTES // 2)}
-    expect(watched(looks, cache={"proven": True}), "network/path/link-rate")
+    expect(watch_world(looks, cache={"proven": True}), "network/path/link-rate")
 
 
 STRANGE: list[dict[str, Any]] = [{"looks": odd} for odd in ([], {"client": 7}, {"server": {}})]
@@ -162,10 +162,10 @@ STRANGE += [{"sockets": []}, {"trace": 5}, {"trace": {"bins": [[1, 2]]}}]
 
 @pytest.mark.parametrize("odd", STRANGE, ids=repr)
 def test_strange_details_raise_nothing(odd, expect):
-    world = watched({"client": host(), "server": host()})
+    world = watch_world({"client": host(), "server": host()})
     world.entries[0][1].details.update(odd)
     expect(world, NOTHING)
 
 
 def test_a_copy_that_moved_nothing_has_no_verdict(expect):
-    expect(watched({"client": host()}, rate=0.0), "unknown/not-measured")
+    expect(watch_world({"client": host()}, rate=0.0), "unknown/not-measured")

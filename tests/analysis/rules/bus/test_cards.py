@@ -34,7 +34,7 @@ def make_world(rate, **server):
     return world
 
 
-def carried(world, rate, verb="pull", streams=1, **loads):
+def add_tcp(world, rate, verb="pull", streams=1, **loads):
     world.tcp(verb, (rate, rate * 1.01, rate * 1.02), streams=streams, **loads)
     copied = (rate * 0.96, rate * 0.97, rate * 0.98)
     world.copy(f"{verb}.cached", copied, memory=rate * 0.99, **loads)
@@ -61,14 +61,14 @@ FULL = {
 @pytest.mark.parametrize(("cause", "link", "rate", "verb", "card"), FULL.values(), ids=FULL)
 def test_a_slot_or_a_usb_link_that_is_full_is_named(cause, link, rate, verb, card, expect):
     world = make_world(link, **card)
-    carried(world, rate, verb, 4 if cause == "pcie" else 1)
+    add_tcp(world, rate, verb, 4 if cause == "pcie" else 1)
     expect(world, f"bus/server/{cause}")
 
 
 def test_a_clients_adapter_is_the_clients_with_an_agent_and_without(one_end, expect):
     world = make_world(G1)
     world.change_interface("client", usb_bits_per_second=USB2)
-    carried(world, 38)
+    add_tcp(world, 38)
     expect(world, "bus/client/usb")
     one_end.change_interface("client", usb_bits_per_second=USB2)
     one_end.copy("pull.cached", 33, memory=34)
@@ -80,7 +80,7 @@ def test_a_card_below_is_seen_where_it_is_the_only_one(kind, cards, expect):
     world = make_world(G10, pcie=SLOT)
     below = replace(world.server.interface, kind="ethernet", address="")
     world.change_interface("server", kind=kind, virtual=True, lower=(below,) * cards, pcie={})
-    carried(world, 430)
+    add_tcp(world, 430)
     expect(world, "bus/server/pcie" if cards == 1 else LINK)
 
 
@@ -124,22 +124,22 @@ ENOUGH = {
 @pytest.mark.parametrize(("link", "rate", "card"), ENOUGH.values(), ids=ENOUGH)
 def test_a_slot_or_a_usb_link_that_carries_the_link_is_silent(link, rate, card, expect):
     world = make_world(link, **card)
-    carried(world, rate)
+    add_tcp(world, rate)
     expect(world, LINK)
 
 
 def test_a_guests_slot_is_emulated_and_silent(expect):
     world = make_world(G10, pcie=SLOT)
     world.server = replace(world.server, virtual="kvm")
-    carried(world, 430)
+    add_tcp(world, 430)
     expect(world, LINK)
 
 
 def test_a_full_cpu_beside_usb_2_leaves_the_usb_a_lower_bound(expect):
     world = make_world(G1, **ON_USB2)
     full = {"core_busy_ratios": (1.0, 0.98), "busiest_process_ratio": 0.97, "copy_cpu_seconds": 7.0}
-    carried(world, 30, server=full)
+    add_tcp(world, 30, server=full)
     expect(world)
     assert world.verdict_key()[0] == "cpu"
-    standings = [each.standing for each in world.diagnosed().ceilings if each.component == "bus"]
+    standings = [each.standing for each in world.diagnosis_of().ceilings if each.component == "bus"]
     assert standings == ["at-least"]

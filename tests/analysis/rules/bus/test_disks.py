@@ -34,8 +34,8 @@ def hang(world: Any, side: str, *disks: dict[str, Any], **changes: Any) -> None:
     setattr(world, side, replace(facts, folder=replace(facts.folder, layers=layers), **changes))
 
 
-def pulled(world: Any, disk: float, rate: float) -> None:
-    """An uncached pull from such a disk to a fast one."""
+def add_pull(world: Any, disk: float, rate: float) -> None:
+    """Adds an uncached pull from a disk of a rate to a fast one."""
     world.disk("server", "read", (0.99 * disk, disk, 1.01 * disk))
     world.disk("client", "write", 2000)
     world.copy("pull.uncached", (0.99 * rate, rate, 1.01 * rate))
@@ -59,7 +59,7 @@ FULL = {
 @pytest.mark.parametrize(("cause", "link", "rate"), FULL.values(), ids=FULL)
 def test_a_disk_that_fills_its_link_is_named_by_the_link(lan, cause, link, rate, expect):
     hang(lan, "server", link)
-    pulled(lan, rate, 0.97 * rate)
+    add_pull(lan, rate, 0.97 * rate)
     expect(lan, f"bus/server/{cause}")
 
 
@@ -82,7 +82,7 @@ def test_a_link_that_carried_more_the_other_way_is_not_what_is_full(lan, expect)
 @pytest.mark.parametrize("kernel", ["docker", "kvm"])
 def test_a_container_has_the_hosts_own_usb_and_a_guest_has_not(lan, kernel, expect):
     hang(lan, "server", ON_USB2, virtual=kernel)
-    pulled(lan, 33, 33)
+    add_pull(lan, 33, 33)
     expect(lan, "bus/server/usb" if kernel == "docker" else "disk/server/read")
 
 
@@ -106,7 +106,7 @@ BELOW = {
 @pytest.mark.parametrize(("link", "rate"), BELOW.values(), ids=BELOW)
 def test_a_disk_below_its_link_is_the_cap_itself(lan, link, rate, expect):
     hang(lan, "server", link)
-    pulled(lan, rate, 0.97 * rate)
+    add_pull(lan, rate, 0.97 * rate)
     expect(lan, "disk/server/read")
 
 
@@ -114,7 +114,7 @@ def test_a_full_link_behind_a_slower_network_is_no_cap(empty_world, expect):
     world = empty_world()
     world.tcp("pull", 11.8)
     hang(world, "server", ON_USB2)
-    pulled(world, 38, 11.6)
+    add_pull(world, 38, 11.6)
     expect(world, "network/path/link-rate")
 
 
@@ -123,7 +123,7 @@ def test_where_the_one_disk_is_not_known_none_is_judged_by_its_link(lan, case, e
     hang(lan, "server", ON_USB2, ON_USB2)
     if case != "two disks":
         lan.server = replace(lan.server, folder=None) if case == "no folder" else None
-    pulled(lan, 38, 37)
+    add_pull(lan, 38, 37)
     expect(lan, "disk/server/read")
 
 

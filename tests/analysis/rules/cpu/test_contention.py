@@ -16,8 +16,8 @@ CROWDED = {
 SMALL = ((65536, 1), (65536, 2), (65536, 4), (262144, 1))
 
 
-def pausing(*ratios):
-    """Cells of small requests by their mean time over its median; and one that stood in a queue."""
+def pausing_cells(*ratios):
+    """Returns cells of small requests by mean over median time; and one that stood in a queue."""
     return [
         {
             "request_bytes": size,
@@ -38,13 +38,13 @@ def matrix(world, cells, rtt_seconds=7e-5, **loads):
 def test_a_client_whose_cores_others_take_is_named_in_doubt_without_an_agent(one_end, expect):
     one_end.copy("pull.cached", (160, 166, 170), dialect="NT1", client=CROWDED)
     expect(one_end, CLIENT)
-    assert one_end.diagnosed().verdict.confidence < 0.7
+    assert one_end.diagnosis_of().verdict.confidence < 0.7
 
 
 def test_with_an_agent_that_saw_the_server_rest_it_is_as_sure_as_limits_say(world, expect):
     world.copy("pull.cached", (160, 166, 170), client=CROWDED)
     expect(world, CLIENT)
-    assert world.diagnosed().verdict.confidence == 0.85
+    assert world.diagnosis_of().verdict.confidence == 0.85
 
 
 TAKEN = (2.7, 5.0, 3.9, 3.2)
@@ -63,25 +63,25 @@ def test_a_server_that_answers_at_once_or_after_pauses_has_neighbours(
     one_end, cap, ratios, rtt, expect
 ):
     one_end.copy("pull.cached", (250, 260, 269))
-    matrix(one_end, pausing(*ratios), rtt)
+    matrix(one_end, pausing_cells(*ratios), rtt)
     expect(one_end, cap)
-    assert one_end.diagnosed().verdict.confidence < 0.7
+    assert one_end.diagnosis_of().verdict.confidence < 0.7
 
 
 def test_the_pauses_scatter_the_runs_and_stay_their_cause(one_end, expect):
     one_end.copy("pull.cached", (150, 260, 300))
-    matrix(one_end, pausing(*TAKEN))
+    matrix(one_end, pausing_cells(*TAKEN))
     expect(one_end, SERVER)
 
 
 def test_pauses_of_a_client_that_waits_itself_tell_nothing_of_the_server(one_end, expect):
     one_end.copy("pull.cached", (250, 260, 269))
-    matrix(one_end, pausing(*TAKEN), client=CROWDED)
+    matrix(one_end, pausing_cells(*TAKEN), client=CROWDED)
     expect(one_end, NOBODY)
 
 
 @pytest.mark.parametrize(("resent", "cap"), [(11e3, SERVER), (2e7, NOBODY)])
 def test_lost_packets_pause_a_copy_too_and_packets_sent_twice_do_not(one_end, resent, cap, expect):
     one_end.copy("push.cached", (240, 250), details={"sockets": {"retransmitted_bytes": resent}})
-    matrix(one_end, pausing(*TAKEN))
+    matrix(one_end, pausing_cells(*TAKEN))
     expect(one_end, cap)

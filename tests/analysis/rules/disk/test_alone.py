@@ -183,8 +183,8 @@ def test_a_control_groups_limit_is_told_where_it_is_reached(lan, verb, limit, ex
 # -- seek ---------------------------------------------------------------------------------------
 
 
-def fragmented(fragments: int, pace: float, seek_seconds: float, size_bytes: int) -> float:
-    """MB/s of a file in pieces: the time of its bytes, and a seek for each further piece."""
+def fragmented_rate(fragments: int, pace: float, seek_seconds: float, size_bytes: int) -> float:
+    """Returns MB/s of a file in pieces: time of its bytes, and a seek for each further piece."""
     seconds = size_bytes / pace / MB + (fragments - 1) * seek_seconds
     return size_bytes / seconds / MB
 
@@ -199,7 +199,7 @@ def test_a_file_in_fragments_is_named_with_the_rate_of_one_piece(
     """share: what a fragment really costs of a random access; near ones cost less."""
     zones(lan)
     disk(lan, "read", law(0.05), place=place(0.0, 0.1))
-    rate = fragmented(fragments, law(0.25), 0.008 * share, size_bytes)
+    rate = fragmented_rate(fragments, law(0.25), 0.008 * share, size_bytes)
     disk(lan, "read", rate, "file", place=place(0.2, 0.3, fragments, size_bytes))
     lan.copy("file.pull.uncached", 0.96 * rate, memory=0.97 * rate)
     expect(lan, "disk/server/seek")
@@ -209,7 +209,7 @@ def test_without_zones_the_runs_own_file_tells_the_rate_of_one_piece(lan, expect
     """The seek is a random access on the same device; its two zones make no curve."""
     lan.entries[zones(lan, count=2)][1].details["zones"] = []
     disk(lan, "read", 55, place=place(0.0, 0.1))
-    rate = fragmented(500, 55, 0.008, 64 << 20)
+    rate = fragmented_rate(500, 55, 0.008, 64 << 20)
     disk(lan, "read", rate, "file", place=place(0.0, 0.1, 500, 64 << 20))
     lan.copy("file.pull.uncached", 0.97 * rate)
     expect(lan, "disk/server/seek")
@@ -261,7 +261,7 @@ def test_gaps_that_pass_under_the_head_cost_their_passing_and_no_seek(
 @pytest.mark.parametrize("pieces", [1, 500])
 def test_the_link_caps_a_file_that_lies_badly_on_a_fast_disk(lan, pieces, expect):
     zones(lan, outer=400.0, inner=130.0, seek_seconds=0.004)
-    rate = fragmented(pieces, 145, 0.0004, GIB)
+    rate = fragmented_rate(pieces, 145, 0.0004, GIB)
     disk(lan, "read", rate, "file", place=place(0.9, 0.99, pieces))
     lan.copy("file.pull.uncached", 113, memory=116)
     expect(lan, "network/path/link-rate")
@@ -462,6 +462,6 @@ def test_where_nobody_saw_the_host_during_the_copy_what_others_left_before_stand
     lan.agent = False
     lan.copy("pull.uncached", 24, memory=24.2)
     lan.agent = True
-    ceilings = {each.key: each for each in lan.diagnosed("pull.uncached").ceilings}
+    ceilings = {each.key: each for each in lan.diagnosis_of("pull.uncached").ceilings}
     ceiling = ceilings["disk", "server", "contention"]
     assert ceiling.bytes_per_second == 25 * MB

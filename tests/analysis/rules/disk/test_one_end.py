@@ -127,7 +127,7 @@ SEEN = {
 
 
 def flushing(two_hosts, disk, rate, times, server):
-    """A push of a host whose agent wrote its disk at a rate; None: it could not."""
+    """Makes a push of a host whose agent wrote its disk at a rate; None: it could not."""
     world = two_hosts(disk=disk or 400)
     if disk is None:
         world.entries = [each for each in world.entries if each[0].setting.get("verb") != "write"]
@@ -156,8 +156,10 @@ def test_what_flushes_confirm_keeps_the_disks_own_rate(two_hosts):
 # -- forced writes -------------------------------------------------------------------------------
 
 
-def forced(one_end, rate=25.0, pull=118.0, taxes=(20.0,), memory=None, dialect="3.1.1", **changes):
-    """Each write waits, from the first one on, whether anybody flushes or not."""
+def forced_push(
+    one_end, rate=25.0, pull=118.0, taxes=(20.0,), memory=None, dialect="3.1.1", **changes
+):
+    """Makes a push whose writes each wait for the disk, whether anybody flushes or not."""
     spread, loads = changes.pop("spread", 0.02), changes.pop("loads", {})
     details = describe(rate, rate * 1.01, 0.001, 0.002, flushes=1, waits=changes.pop("waits", 0.3))
     details["sockets"].update(changes)
@@ -180,7 +182,7 @@ WAITING = {
 
 @pytest.mark.parametrize("changes", WAITING.values(), ids=WAITING)
 def test_writes_that_wait_from_the_first_one_on_are_forced(one_end, changes, expect):
-    forced(one_end, **changes)
+    forced_push(one_end, **changes)
     expect(one_end)
     assert one_end.verdict_key("push.cached") == ("disk", "server", "sync")
 
@@ -192,7 +194,7 @@ def test_writes_that_wait_from_the_first_one_on_are_forced(one_end, changes, exp
 )
 def test_forced_writes_that_smb_3_shows_are_why_smb1_waits_too(one_end, by, memory, cause, expect):
     """Its requests are shorter, so that it waits more often."""
-    forced(one_end)
+    forced_push(one_end)
     details = describe(7.7, 7.8, 0.001, 0.002, flushes=1, waits=0.26, by=by)
     one_end.copy("push.cached", (7.6, 7.7, 7.8), memory, "smb1", details=details)
     expect(one_end)
@@ -216,7 +218,7 @@ OTHERWISE = {
 
 @pytest.mark.parametrize("changes", OTHERWISE.values(), ids=OTHERWISE)
 def test_other_reasons_to_wait_are_not_taken_for_forced_writes(one_end, changes, expect):
-    forced(one_end, **changes)
+    forced_push(one_end, **changes)
     expect(one_end)
     assert one_end.verdict_key("push.cached")[2] != "sync"
 
@@ -224,7 +226,7 @@ def test_other_reasons_to_wait_are_not_taken_for_forced_writes(one_end, changes,
 def test_a_server_that_stops_and_goes_forces_nothing(one_end, expect):
     beat = {"silent_ratio": 0.8, "bursts": 11, "burst_count_median": 5.0}
     beat.update(burst_seconds_median=0.1, burst_seconds_low=0.099, burst_seconds_high=0.101)
-    forced(one_end)
+    forced_push(one_end)
     one_end.copy("pull.uncached", 40, details={"replies": beat, "sockets": {"by": "unknown"}})
     expect(one_end)
     assert one_end.verdict_key("push.cached")[2] != "sync"
@@ -246,7 +248,7 @@ def cold(one_end, source="past-cache", rate=24.0, twin=118.0, **changes):
 def test_a_source_that_was_most_likely_cold_tells_of_the_servers_disk(one_end, source):
     cold(one_end, source)
     assert one_end.verdict_key("pull.uncached") == ("disk", "server", "read")
-    copy = one_end.diagnosed("pull.uncached")
+    copy = one_end.diagnosis_of("pull.uncached")
     assert copy.verdict.confidence <= 0.65
     assert "probably not in the server's cache runs at 24.0 MB/s" in copy.verdict.sentence
     evidence = " ".join(copy.evidence)
@@ -265,6 +267,6 @@ def test_without_a_difference_no_disk_is_named(one_end, rate):
 def test_a_source_without_its_cached_rate_is_told_by_itself(one_end):
     """Earlier reports have no cached rate."""
     cold(one_end, cached_bytes_per_second=None)
-    evidence = " ".join(one_end.diagnosed("pull.uncached").evidence)
+    evidence = " ".join(one_end.diagnosis_of("pull.uncached").evidence)
     assert "FILE_NO_INTERMEDIATE_BUFFERING" in evidence
     assert "A cached file was read" not in evidence

@@ -22,7 +22,7 @@ def lan(empty_world):
     return world
 
 
-def missed(
+def missed_copy(
     world: Any,
     name: str,
     rate: Any,
@@ -33,7 +33,7 @@ def missed(
     proven: bool = False,
     **extra: Any,
 ) -> int:
-    """A cached copy whose source was kept and read in these shares."""
+    """Adds a cached copy whose source was kept in memory and read from disk in these shares."""
     sender = "client" if "push" in name else "server"
     level = (rate if isinstance(rate, (int, float)) else sorted(rate)[len(rate) // 2]) * MB
     load = {
@@ -80,14 +80,14 @@ MISSED = {
 def test_a_file_that_its_senders_memory_does_not_hold_is_named(
     lan, cap, name, rate, changes, expect
 ):
-    missed(lan, name, rate, **changes)
+    missed_copy(lan, name, rate, **changes)
     expect(lan, cap)
 
 
 def test_a_users_file_is_held_against_its_own_reading(lan, expect):
     setting = {"side": "server", "verb": "read", "cache": "uncached", "pattern": "file"}
     lan.add("disk", "server", setting, 20, {"cache": {"proven": True}})
-    missed(lan, "file.pull.cached", 19.5, used=100 * MIB)
+    missed_copy(lan, "file.pull.cached", 19.5, used=100 * MIB)
     expect(lan, SIZE)
 
 
@@ -103,14 +103,14 @@ SERVED = {
 
 @pytest.mark.parametrize("changes", SERVED.values(), ids=SERVED)
 def test_a_copy_that_was_served_from_ram_has_no_such_ceiling(lan, changes, expect):
-    missed(lan, "pull.cached", 115, **changes)
+    missed_copy(lan, "pull.cached", 115, **changes)
     expect(lan, "network/path/link-rate")
     assert not [each for each in lan.ceilings() if each[0] == "memory"]
 
 
 def test_a_disk_faster_than_the_link_makes_a_missed_cache_no_matter(two_hosts, expect):
     world = two_hosts()
-    missed(world, "pull.cached", (113, 114, 115))
+    missed_copy(world, "pull.cached", (113, 114, 115))
     expect(world, "network/path/link-rate")
 
 
@@ -131,5 +131,5 @@ def test_what_is_not_known_well_enough_names_nobody(empty_world, agent, proven, 
     world = empty_world(agent=agent)
     if proven is not None:
         world.disk("server", "read", 30, proven=proven, server=load)
-    missed(world, "pull.cached", 29.5)
+    missed_copy(world, "pull.cached", 29.5)
     expect(world, "unknown/inconclusive")

@@ -15,7 +15,7 @@ def lan(two_hosts):
     return two_hosts(disk=500)
 
 
-def swapping(**changes: Any) -> dict[str, Any]:
+def swapping_host(**changes: Any) -> dict[str, Any]:
     """A host of 1 GiB, all of it in use, that moves 20 MiB a second to swap and back."""
     fields: dict[str, Any] = {
         "memory_total_bytes": 1024 * MIB,
@@ -30,7 +30,7 @@ def swapping(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(("side", "waits"), [("client", 0.8), ("server", 0.8), ("server", 0.5)])
 def test_a_host_that_waits_for_its_own_memory_is_named(lan, side, waits, expect):
     """One that waits less is trusted less."""
-    lan.copy("pull.cached", (38, 40, 42), **{side: swapping(memory_waiting_ratio=waits)})
+    lan.copy("pull.cached", (38, 40, 42), **{side: swapping_host(memory_waiting_ratio=waits)})
     expect(lan, f"memory/{side}/swap")
 
 
@@ -49,24 +49,24 @@ NO_SHORTAGE = {
 
 @pytest.mark.parametrize("changes", NO_SHORTAGE.values(), ids=NO_SHORTAGE)
 def test_without_a_shortage_that_it_waits_for_it_is_not_named(lan, changes, expect):
-    lan.copy("pull.cached", (38, 40, 42), server=swapping(**changes))
+    lan.copy("pull.cached", (38, 40, 42), server=swapping_host(**changes))
     expect(lan, NOBODY)
 
 
 def test_a_host_that_swaps_behind_a_full_link_is_not_the_cap(lan, expect):
-    lan.copy("pull.cached", (113, 114, 115), server=swapping())
+    lan.copy("pull.cached", (113, 114, 115), server=swapping_host())
     expect(lan, "network/path/link-rate")
 
 
 SHARED = "disk/server/contention"
 BOTH_WAYS = {"read_bytes": 40 * MIB, "written_bytes": 40 * MIB}
 DISKS = {
-    "swap is what else it does": ("memory/server/swap", BOTH_WAYS, swapping()),
-    "most of it is somebody else's": (SHARED, {"read_bytes": 200 * MIB}, swapping()),
+    "swap is what else it does": ("memory/server/swap", BOTH_WAYS, swapping_host()),
+    "most of it is somebody else's": (SHARED, {"read_bytes": 200 * MIB}, swapping_host()),
     "nothing is swapped": (SHARED, {"read_bytes": 80 * MIB}, {}),
-    "no shortage": (SHARED, {"read_bytes": 80 * MIB}, swapping(memory_used_bytes=300 * MIB)),
-    "not told what comes": (SHARED, {"read_bytes": 80 * MIB}, swapping(swapped_in_bytes=None)),
-    "swap goes elsewhere": ("disk/server/read", None, swapping()),
+    "no shortage": (SHARED, {"read_bytes": 80 * MIB}, swapping_host(memory_used_bytes=300 * MIB)),
+    "not told what comes": (SHARED, {"read_bytes": 80 * MIB}, swapping_host(swapped_in_bytes=None)),
+    "swap goes elsewhere": ("disk/server/read", None, swapping_host()),
 }
 
 

@@ -30,8 +30,8 @@ def throttle(
     return int(world.copy(name, rate, **{side: load}))
 
 
-def sustained(world: Any, durable: float | None, side: str = "server") -> int:
-    """The receiver's disk written by a program that never flushes."""
+def sustained_write(world: Any, durable: float | None, side: str = "server") -> int:
+    """Adds a test of the receiver's disk by a program that never flushes."""
     setting = {"side": side, "verb": "write", "cache": "uncached", "pattern": "sustained"}
     details = {} if durable is None else {"durable_bytes_per_second": durable * 1e6}
     return int(world.add("disk", side, setting, durable or 30, details))
@@ -71,7 +71,7 @@ SUSTAINED = {
 
 @pytest.mark.parametrize(("cap", "durable", "changes"), SUSTAINED.values(), ids=SUSTAINED)
 def test_a_long_write_tells_what_the_limit_lets_through(lan, cap, durable, changes, expect):
-    sustained(lan, durable)
+    sustained_write(lan, durable)
     throttle(lan, **changes)
     expect(lan, cap)
 

@@ -105,5 +105,5 @@ def test_a_full_cpu_leaves_it_a_lower_bound(expect):
     world.tcp("pull", 6.5, server=full)
     world.copy("pull.cached", 6.3, server=full)
     expect(world)
-    standing = [each.standing for each in world.diagnosed().ceilings if each.cause == "duplex"]
+    standing = [each.standing for each in world.diagnosis_of().ceilings if each.cause == "duplex"]
     assert standing == ["at-least"]

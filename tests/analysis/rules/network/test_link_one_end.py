@@ -19,7 +19,7 @@ def one_end(empty_world):
     return empty_world(agent=False)
 
 
-def timed(world, index, *samples):
+def timed_copy(world, index, *samples):
     step, outcome = world.entries[index]
     run = tuple(Sample(seconds, int(size)) for seconds, size in samples)
     world.entries[index] = step, replace(outcome, runs=(run,))
@@ -49,7 +49,7 @@ def test_a_disk_that_happens_to_write_what_a_link_carries_is_no_sure_link(one_en
     one_end.copy("pull.cached", (11.3, 11.4, 11.5), memory=11.7)
     one_end.copy("push.uncached", (96, 97, 98), memory=97)
     expect(one_end)
-    pull = one_end.diagnosed("pull.cached").verdict
+    pull = one_end.diagnosis_of("pull.cached").verdict
     assert pull.component == "network" and pull.confidence <= 0.6
 
 
@@ -91,7 +91,7 @@ def test_the_start_of_a_pull_on_a_long_path_is_not_the_link(one_end, expect):
     """10.8 MB/s on the whole, and 11.8 from its third reply on: 100 Mbit/s."""
     one_end.copy("pull.cached", 10.8, memory=10.8)
     steps = [(0.0, 0), (0.16, 1e6), (0.34, 3e6), (0.54, 5.3e6), (0.69, 7.1e6), (0.77, 8.05e6)]
-    timed(one_end, -2, *steps, (0.775, 8.05e6))
+    timed_copy(one_end, -2, *steps, (0.775, 8.05e6))
     expect(one_end, LINK)
 
 
@@ -124,4 +124,4 @@ def test_an_inconclusive_copy_says_what_an_agent_would_tell_of_it(one_end, name,
     """The advice does not ask for what is known already."""
     one_end.copy(name, (50, 51, 52), memory=memory)
     expect(one_end, NOBODY)
-    assert "It measures" in one_end.diagnosed().advice[0]
+    assert "It measures" in one_end.diagnosis_of().advice[0]

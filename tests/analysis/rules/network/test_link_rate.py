@@ -14,7 +14,7 @@ def test_a_shaper_above_what_a_full_core_let_tcp_move_is_raised_and_no_link_is_b
     world.client = replace(world.client, interface=replace(world.client.interface, **shaper))
     world.tcp("push", 22.0, server=FULL)
     world.copy("push.cached", 23.4)
-    copy = world.diagnosed("push.cached")
+    copy = world.diagnosis_of("push.cached")
     assert copy.verdict.cause == "link-rate" and "shaper" in copy.verdict.detail
     assert copy.advice[0].startswith("Raise or remove the 200 Mbit/s limit")
 
@@ -27,4 +27,4 @@ def test_a_burst_of_a_short_cell_does_not_refute_what_the_senders_shaper_lets_ou
     world.tcp("push", 23.9, streams=4)
     world.matrix("push", {(1 << 20, 4): 30.6, (1 << 20, 1): 22.0}, 0.002)
     world.copy("push.cached", 23.7)
-    assert world.diagnosed("push.cached").verdict.words == LINK
+    assert world.diagnosis_of("push.cached").verdict.words == LINK

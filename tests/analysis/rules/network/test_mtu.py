@@ -12,8 +12,8 @@ STALLED = {"rto_seconds": 1.6, "retransmitted_segments": 27}
 """A connection's counts in a copy that took 4 seconds."""
 
 
-def holed(world, push=None, pull=None, initiator="client"):
-    """A path stage that found black holes by direction; it has no rate."""
+def add_black_holes(world, push=None, pull=None, initiator="client"):
+    """Adds a path stage that found black holes by direction; it has no rate."""
     details = {
         "push": {"path_mtu_bytes": 1500, "black_hole": push},
         "pull": {"path_mtu_bytes": 1500, "black_hole": pull},
@@ -34,7 +34,7 @@ COPIES = {
 
 @pytest.mark.parametrize(("name", "holes"), COPIES.values(), ids=COPIES)
 def test_a_copy_that_waited_for_packets_that_vanish_is_named(world, sockets, name, holes, expect):
-    holed(world, **holes)
+    add_black_holes(world, **holes)
     details, initiator = {"sockets": sockets(**STALLED)}, "server" if "server" in name else "client"
     world.copy(name, (3.0, 3.1, 3.2), initiator=initiator, details=details)
     expect(world, "network/path/mtu")
@@ -42,7 +42,7 @@ def test_a_copy_that_waited_for_packets_that_vanish_is_named(world, sockets, nam
 
 def test_a_copy_that_stalled_on_a_hole_was_stopped_by_it(world, expect):
     """It has no rate; what stopped it was seen all the same."""
-    holed(world, push=HOLE)
+    add_black_holes(world, push=HOLE)
     world.skip("push.uncached", "out of time (use a larger --budget)")
     world.fail("push.cached", "the server stalled: it accepted nothing for 10 s")
     expect(world, "unknown/not-measured", "network/path/mtu")
@@ -62,27 +62,27 @@ UNTRIED = f"{DROPS} on the path; a copy would stall"
 )
 def test_a_pull_that_was_not_tried_is_stopped_by_its_own_directions_hole(world, holes, expected):
     """A hole of pushes is none of pulls if both hosts looked."""
-    holed(world, **holes)
+    add_black_holes(world, **holes)
     world.skip("pull.cached", UNTRIED)
-    verdict = world.diagnosed().verdict
+    verdict = world.diagnosis_of().verdict
     assert (*verdict.key, verdict.confidence) == expected
 
 
 def test_a_pull_without_a_pushed_file_may_be_stopped_by_the_same_as_the_push(one_end):
     """Seen from the client alone, the way back is unknown."""
-    holed(one_end, push=HOLE)
+    add_black_holes(one_end, push=HOLE)
     one_end.skip("pull.cached", UNTRIED)
-    verdict = one_end.diagnosed().verdict
+    verdict = one_end.diagnosis_of().verdict
     assert (verdict.cause, verdict.confidence) == ("mtu", 0.58)
 
 
 def test_the_link_is_still_there_when_the_hole_is_not(world, sockets, expect):
-    holed(world, pull=HOLE)
+    add_black_holes(world, pull=HOLE)
     idle = {"core_busy_ratios": (0.001, 0.001), "busiest_process_ratio": 0.001}
     details = {"sockets": sockets(**STALLED)}
     world.copy("pull.cached", (3.0, 3.1, 3.2), details=details, client=idle, server=idle)
     expect(world, "network/path/mtu")
-    assert world.diagnosed().predicted_bytes_per_second.high <= 122e6
+    assert world.diagnosis_of().predicted_bytes_per_second.high <= 122e6
 
 
 # -- decoys ------------------------------------------------------------------------------------
@@ -90,14 +90,14 @@ def test_the_link_is_still_there_when_the_hole_is_not(world, sockets, expect):
 
 @pytest.mark.parametrize("holes", [{"pull": HOLE}, {}], ids=["in the other direction", "none"])
 def test_a_copy_that_broke_without_a_hole_in_its_way_names_nobody(world, holes, expect):
-    holed(world, **holes)
+    add_black_holes(world, **holes)
     world.fail("push.cached", "the server stalled: it accepted nothing for 10 s")
     expect(world, "unknown/not-measured")
 
 
 def test_a_hole_that_the_copy_did_not_meet_is_told_and_not_blamed(world, sockets, expect):
     """Its connection had learned the size before."""
-    holed(world, pull=HOLE)
+    add_black_holes(world, pull=HOLE)
     world.copy("pull.cached", (110, 111, 112), details={"sockets": sockets(rto_seconds=0.0)})
     expect(world, "network/path/link-rate")
 
@@ -114,6 +114,6 @@ OTHER_HOLES = {
 
 @pytest.mark.parametrize("holes", OTHER_HOLES.values(), ids=OTHER_HOLES)
 def test_retransmissions_without_a_hole_are_not_the_mtus_affair(world, sockets, holes, expect):
-    holed(world, **holes)
+    add_black_holes(world, **holes)
     world.copy("pull.cached", (3.0, 3.1, 3.2), details={"sockets": sockets(**STALLED)})
     expect(world, "unknown/inconclusive")

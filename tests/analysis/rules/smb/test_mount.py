@@ -89,7 +89,7 @@ def test_a_users_command_is_named_beside_its_mount(world, options, advice):
     """It may be slow by itself: the mount is blamed where an option of it explains the gap."""
     world.copy("pull.cached", (109, 110, 111))
     world.native("pull.cached", (58, 60, 61), options, command=True)
-    copy = world.diagnosed()
+    copy = world.diagnosis_of()
     assert "the user's command through the mount" in copy.verdict.sentence
     assert any(advice in each for each in copy.advice)
 
@@ -111,14 +111,14 @@ def test_an_option_that_cannot_be_raised_is_not_advised(world, options):
     world.copy("push.cached", (109, 110, 111))
     filesystem = "fuse.smbnetfs" if options == "fuse" else "cifs"
     world.native("push.cached", (58, 60, 61), options, filesystem=filesystem)
-    first = world.diagnosed().advice[0]
+    first = world.diagnosis_of().advice[0]
     assert first == "Copy several files at once: no option of the mount explains it."
 
 
 def test_a_size_below_the_kernels_own_is_advised_to_be_raised(world):
     world.copy("push.cached", (109, 110, 111))
     world.native("push.cached", (58, 60, 61), DEFAULTS.replace("wsize=4", "wsize=1"))
-    assert world.diagnosed().advice[0] == "Mount the share with `-o wsize=4194304`."
+    assert world.diagnosis_of().advice[0] == "Mount the share with `-o wsize=4194304`."
 
 
 @pytest.mark.parametrize("cores", [(0.86, 0.2), (0.9, 0.86)])
@@ -134,7 +134,7 @@ def test_an_option_that_costs_is_named_also_where_the_limit_is_not_clear(world):
     world.copy("push.cached", (55, 64, 66))
     full = {"core_busy_ratios": (0.9, 0.8)}
     world.native("push.cached", (52, 60, 68), "rw,cache=none", client=full)
-    copy = world.diagnosed()
+    copy = world.diagnosis_of()
     assert copy.verdict.component == "unknown"
     assert any("The mount option cache=none turned off" in each for each in copy.evidence)
 

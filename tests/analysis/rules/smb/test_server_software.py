@@ -23,8 +23,8 @@ PULL: Made = ("pull.cached", 30, {})
 PUSH: Made = ("push.cached", 38, {})
 
 
-def waiting(rate, depth=4):
-    """A copy of requests of 1 MiB, so many of them in flight all the time, over 0.1 ms."""
+def waiting_copy(rate, depth=4):
+    """Returns details of a copy over 0.1 ms with a depth of requests of 1 MiB in flight."""
     return {
         "in_flight_bytes": depth * MIB,
         "request_bytes": MIB,
@@ -52,7 +52,7 @@ def make_world(two_hosts, sockets):
             server = {**IDLE, "device_busy_ratio": 0.05, **fields.pop("server", {})}
             outside = {key: fields.pop(key) for key in ("memory", "client") if key in fields}
             outside["client"] = {"device_busy_ratio": 0.05, **outside.get("client", {})}
-            details = {**waiting(rate, 8 if "push" in name else 4), "sockets": tcp, **fields}
+            details = {**waiting_copy(rate, 8 if "push" in name else 4), "sockets": tcp, **fields}
             rates = (0.98 * rate, rate, 1.02 * rate)
             world.copy(name, rates, details=details, server=server, **outside)
         return world
@@ -89,7 +89,7 @@ def test_a_setting_that_explains_it_is_to_be_changed(make_world, name, expect):
 
 def silent(expect, world, copy=0, **target):
     expect(world, **target)
-    assert world.diagnosed(copy).verdict.cause != "server-software"
+    assert world.diagnosis_of(copy).verdict.cause != "server-software"
 
 
 AT_WORK = {
@@ -169,6 +169,6 @@ def test_other_settings_explain_nothing(make_world, change):
 def test_the_servers_settings_say_nothing_of_the_client_that_serves(make_world, sockets, expect):
     world = make_world()
     connection = sockets(by="sender", unsent_bytes_median=0, full_ratio=0.05)
-    extra = {"details": {**waiting(30), "sockets": connection}, "client": IDLE, "server": IDLE}
+    extra = {"details": {**waiting_copy(30), "sockets": connection}, "client": IDLE, "server": IDLE}
     world.copy("server.pull.cached", 30, initiator="server", **extra)
     silent(expect, world, smb_conf=[AIO])
