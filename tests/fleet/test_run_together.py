@@ -34,8 +34,10 @@ def start_fleet(tmp_path):
             words += ["--together", str(count)]
             process = subprocess.Popen(
                 [*lab.within(lab.hub), *hosts.PROGRAM, "fleet", path, *words, *extra],
-                **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE},
-                **{"stderr": subprocess.PIPE, "text": True},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
                 env={
                     **os.environ,
                     "TMPDIR": str(tmp_path),

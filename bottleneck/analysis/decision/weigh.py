@@ -3,7 +3,8 @@
     P(k caps) ~ prior(k) * time(k) * fit(k) * outdone(k) * support(k)
 
 time: how busy; fit: of the rate to its limits; outdone: was faster elsewhere; support: by causes.
-"Something that was not observed" is weighed alike. All constants of the decision are here."""
+"Something that was not observed" is weighed alike. All constants of the decision are here.
+"""
 
 from __future__ import annotations
 
