@@ -263,7 +263,7 @@ def benches(
         (served / folder_name).mkdir()
         peer = replace(peer, folder=folder_name)
         bench = Bench(server, served, peer, local, auth, size_bytes, seed, end)
-        ring = payload.ring(bytes.fromhex(seed))
+        ring = payload.make_ring(bytes.fromhex(seed))
         on_share = served / folder_name / source_name(folder_name)
         for path in (bench.source, on_share):
             with path.open("wb") as file:

@@ -23,7 +23,7 @@ from probes.programs.samba import private_samba
 from probes.smb import run_folder, transfer
 from probes.smb.client_end import Check, MemorySink, MemorySource
 from probes.smb.login import open_session
-from probes.smb.pipe import Flight, Pipe, fitting
+from probes.smb.pipe import Flight, Pipe, plan_flight
 from probes.smb.time_bins import TimeBins
 
 SWITCH_SECONDS, FILE_BYTES = 0.1, 256 << 20
@@ -47,13 +47,13 @@ def main() -> None:
 
 
 def _compare(peer: Endpoint, verb: str, request_bytes: int, seconds: float) -> None:
-    ring = payload.ring(bytes(16))
+    ring = payload.make_ring(bytes(16))
     with open_session(peer) as session:
         session.open_folder(peer.folder)
-        path = run_folder.joined(peer.folder, source_name(peer.folder))
+        path = run_folder.join_path(peer.folder, source_name(peer.folder))
         handle = session.open_file(path, write=True)
         with session.pipe(handle) as pipe:
-            flight = fitting(pipe, "write" if verb == "push" else "read", request_bytes)
+            flight = plan_flight(pipe, "write" if verb == "push" else "read", request_bytes)
             times, until = TimeBins(), time.monotonic() + seconds
             pipe.limit(until + 20.0)
             pipe.add_up(times)

@@ -22,7 +22,7 @@ from rich.console import Console
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.documents.console import print_report
 from bottleneck.documents.html import document as html_text
-from bottleneck.documents.plots.copies import over_time
+from bottleneck.documents.plots.copies import drawings
 from bottleneck.documents.plots.shapes import sheet
 from bottleneck.report import report
 
@@ -82,7 +82,7 @@ def terminal_svg(path: Path) -> str:
 def time_svg() -> str:
     """Returns the page's drawing of a copy over time as an SVG document."""
     stored = report.loads(gzip.decompress(TIMED.read_bytes()))
-    drawn = over_time(stored, diagnose(stored))
+    drawn = drawings(stored, diagnose(stored))
     svg = next(plot.svg for copy, plot in drawn if copy.copy == TIMED_COPY)
     root = '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif"'
     head, _, rest = svg.replace("<svg", root, 1).partition(">")

@@ -64,7 +64,7 @@ def test_each_row_of_the_page_is_a_line_that_is_tried():
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line.ours)
 def test_each_option_of_a_line_is_one_of_the_stage(line):
     stage, *words = shlex.split(line.ours)[2:]
-    accepted = {f"--{each.name}" for each in knobs.of_stage(stage)}
+    accepted = {f"--{each.name}" for each in knobs.stage_knobs(stage)}
     every = {flag for each in options_of(commands_of(tree())["probe"]) for flag in each.flags}
     foreign = {f"--{each.name}" for each in knobs.KNOBS} - accepted
     assert {each for each in words if each.startswith("--")} <= every - foreign
@@ -72,7 +72,7 @@ def test_each_option_of_a_line_is_one_of_the_stage(line):
 
 def test_each_knob_of_the_network_and_of_repeated_runs_has_its_line():
     words = {word for line in LINES for word in line.ours.split()}
-    of_network = {each for stage in ("tcp", "udp", "matrix") for each in knobs.of_stage(stage)}
+    of_network = {each for stage in ("tcp", "udp", "matrix") for each in knobs.stage_knobs(stage)}
     assert {f"--{each.name}" for each in of_network} <= words
     assert {"--runs", "--interval", "--format"} <= words
 

@@ -155,7 +155,7 @@ OF_SSH = 7
 """Number of entries, at the beginning, that are ssh's own messages."""
 
 
-def explained(spec: str, text: str, output: str) -> tuple[str, str]:
+def explain_failure(spec: str, text: str, output: str) -> tuple[str, str]:
     """Returns why no agent started, in plain words, and the remedy.
 
     text: sentence if no pattern fits. output: errors that ssh and the other end printed.

@@ -15,17 +15,17 @@ from typing import Any, Self
 
 from bottleneck import __version__
 from bottleneck.agents import bootstrap, protocol, replies
-from bottleneck.agents.replies import AgentLost, Observation, Pair, PartlyRan, Ran, StageError
+from bottleneck.agents.replies import AgentLost, Observation, Pair, PartlyRan, Result, StageError
 from probes.core import typed
 from probes.core.records import Endpoint, HostFacts, Sample
 from probes.core.stage import Refused, Unavailable
 from probes.host.counters import CountedObjects
 from probes.system import tools
-from probes.system.child import apart, uninterrupted
+from probes.system.child import apart, delay_signals
 from probes.system.platform import os
 from probes.system.waiting import signal
 
-__all__ = ("AgentLost", "Host", "Observation", "Pair", "PartlyRan", "Ran", "StageError")
+__all__ = ("AgentLost", "Host", "Observation", "Pair", "PartlyRan", "Result", "StageError")
 GREETING_SECONDS = 15.0
 CLOSING_SECONDS = 5.0
 REMAINS = "may remain"
@@ -70,7 +70,7 @@ class Host(replies.Stream):
             )
         host: Self | None = None
         try:
-            with uninterrupted():
+            with delay_signals():
                 process = subprocess.Popen(
                     [program_path, *command[1:]],
                     stdin=subprocess.PIPE,
@@ -101,7 +101,7 @@ class Host(replies.Stream):
         except queue.Empty:
             trouble = f"sent nothing for {timeout_seconds:.0f} s"
         if "refused" in self.greeting:
-            raise self._checked(replies.refusal, self.greeting["refused"])
+            raise self._checked_value(replies.refusal, self.greeting["refused"])
         version = self.greeting.get("version")
         if not trouble and version != __version__:
             words = replies.words(version)[:LONGEST_VERSION]
@@ -116,27 +116,27 @@ class Host(replies.Stream):
 
     def ask(self, name: str, seconds: float = 10.0, **arguments: Any) -> Any:
         """Asks one question of requests.ASKS and returns the answer."""
-        return self.asking(name, seconds, **arguments)()
+        return self.start_ask(name, seconds, **arguments)()
 
-    def asking(self, name: str, seconds: float = 10.0, **arguments: Any) -> Callable[[], Any]:
+    def start_ask(self, name: str, seconds: float = 10.0, **arguments: Any) -> Callable[[], Any]:
         """Sends a question; the returned function waits for the answer."""
         request = {"do": "ask", "name": name, "arguments": arguments, "seconds": seconds}
-        return self._asking(request, seconds + ANSWER_SECONDS, name)
+        return self._start_call(request, seconds + ANSWER_SECONDS, name)
 
     def tell(self, do: str, **fields: Any) -> Any:
         """Sends a request that the agent itself answers: watch, counters, preload."""
-        return self.telling(do, **fields)()
+        return self.start_tell(do, **fields)()
 
-    def telling(self, do: str, **fields: Any) -> Callable[[], Any]:
+    def start_tell(self, do: str, **fields: Any) -> Callable[[], Any]:
         """Sends such a request; the returned function waits for the answer."""
-        return self._asking({"do": do, **fields}, 10.0, do)
+        return self._start_call({"do": do, **fields}, 10.0, do)
 
-    def _asking(self, request: dict[str, Any], seconds: float, step: str) -> Callable[[], Any]:
+    def _start_call(self, request: dict[str, Any], seconds: float, step: str) -> Callable[[], Any]:
         number, until = self.send(request), time.monotonic() + seconds
 
         def answer() -> Any:
             try:
-                return self._checked(replies.answer, self.next(number, until, step))
+                return self._checked_value(replies.answer, self.next(number, until, step))
             finally:
                 self.replies.forget(number)
 
@@ -166,11 +166,11 @@ class Host(replies.Stream):
         self, name: str, setting: Any, peer: Endpoint, seconds: float, opening_seconds: float = 15.0
     ) -> Iterator[Endpoint]:
         """Has the host hold a resource (a responder, a file, a folder) for the block."""
-        with self.holding(name, setting, peer, seconds, opening_seconds) as opened:
+        with self.start_hold(name, setting, peer, seconds, opening_seconds) as opened:
             yield opened()
 
     @contextmanager
-    def holding(
+    def start_hold(
         self, name: str, setting: Any, peer: Endpoint, seconds: float, opening_seconds: float
     ) -> Iterator[Callable[[], Endpoint]]:
         """Has the host hold a resource; the yielded function waits until it is there."""
@@ -186,7 +186,7 @@ class Host(replies.Stream):
                 is_open = False
                 raise
             is_open = True
-            endpoint = self._checked(replies.endpoint, reply)
+            endpoint = self._checked_value(replies.endpoint, reply)
             return endpoint if endpoint.access else replace(endpoint, access=peer.access)
 
         try:
@@ -259,7 +259,7 @@ class Host(replies.Stream):
         progress: Progress | None = None,
         finish: Callable[[], float] | None = None,
         ended: Callable[[Pair, Pair | None], None] | None = None,
-    ) -> Ran:
+    ) -> Result:
         """Runs a stage from this host; both hosts' counters are read at its window's ends.
 
         finish: completes the work on the other host, and returns its seconds, which belong to the
@@ -271,15 +271,15 @@ class Host(replies.Stream):
         samples: list[Sample] = []
         counts: list[Any] = []
         others: list[Any] = []
-        with self._running(number, name, setting, samples, watch_too):
+        with self._end_on_error(number, name, setting, samples, watch_too):
             while True:
                 reply = self.next(number, until, name)
                 if "details" in reply:
-                    details = self._checked(typed.details, reply["details"])
+                    details = self._checked_value(typed.details, reply["details"])
                     break
-                samples.append(self._checked(replies.sample, reply.get("sample")))
+                samples.append(self._checked_value(replies.sample, reply.get("sample")))
                 if finish is not None and reply.get("last"):
-                    until += _seconds_of(_finished, samples, finish)
+                    until += _seconds_of(_finish_samples, samples, finish)
                 if "counters" in reply and len(counts) < 2:
                     counts.append(reply["counters"])
                     if watch_too is not None:
@@ -293,10 +293,10 @@ class Host(replies.Stream):
                     progress(samples[-1])
         if len(counts) < 2 or not replies.is_window(samples):
             raise PartlyRan("the test gave no complete result", tuple(samples), False)
-        return Ran(tuple(samples), details, _ends(counts), _ends(others) if others else None)
+        return Result(tuple(samples), details, _ends(counts), _ends(others) if others else None)
 
     @contextmanager
-    def _running(
+    def _end_on_error(
         self, number: int, name: str, setting: Any, samples: list[Sample], other: Host | None
     ) -> Iterator[None]:
         """Ends a stage on its host if the block fails. Raises PartlyRan, Unavailable."""
@@ -367,7 +367,7 @@ def _ends(counters: list[Any]) -> Pair:
     return counters[0], counters[-1]
 
 
-def _finished(samples: list[Sample], finish: Callable[[], float]) -> None:
+def _finish_samples(samples: list[Sample], finish: Callable[[], float]) -> None:
     """Completes the work on the other host, and adds its seconds to the last sample."""
     last = samples[-1]
     samples[-1] = Sample(last.elapsed_seconds + finish(), last.moved_bytes)
@@ -390,6 +390,6 @@ def start_there(spec: str) -> Host:
     try:
         host = Host.start("server", bootstrap.command_for(spec), bootstrap.program())
     except AgentLost as lost:
-        raise AgentLost(*bootstrap.explained(spec, lost.text, lost.said)) from None
+        raise AgentLost(*bootstrap.explain_failure(spec, lost.text, lost.said)) from None
     host.is_remote = True
     return host

@@ -39,7 +39,6 @@ class WireError(ValueError):
 
 
 def encode(message: Message) -> bytes:
-    """Encodes a message as one line."""
     line = json.dumps(message, separators=(",", ":"), allow_nan=False).encode() + b"\n"
     if len(line) > MAX_LINE_BYTES:
         raise WireError(f"a message of {len(line)} bytes is too long")
@@ -47,7 +46,6 @@ def encode(message: Message) -> bytes:
 
 
 def decode(line: bytes) -> Message:
-    """Decodes the message in a line."""
     try:
         message = bounded.loads(line, LIMITS)
     except bounded.NotBounded as error:

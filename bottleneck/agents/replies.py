@@ -79,7 +79,7 @@ Pair = tuple[Any, Any]
 
 
 @dataclass(frozen=True)
-class Ran:
+class Result:
     """Result of an initiated stage, with the counters of both hosts at its window's ends."""
 
     samples: tuple[Sample, ...]
@@ -109,7 +109,7 @@ class Observation:
             self.ask(self)
 
 
-class Unasked(Exception):
+class UnaskedReply(Exception):
     """A reply without a request, or too much data; the message says which."""
 
 
@@ -142,14 +142,14 @@ class Replies:
                 line = waiting.get()
                 self._unread_bytes -= 0 if isinstance(line, str) else len(line)
 
-    def put(self, line: bytes) -> None:
+    def take_line(self, line: bytes) -> None:
         """Takes a line from the agent. Errors: Unasked; protocol.WireError: it is no message."""
         reply = protocol.decode(line)
         number = reply.get("id")
         with self._lock:
             # No request has this number, or its last reply has arrived.
             if type(number) is not int or number not in self._taken:
-                raise Unasked(UNASKED)
+                raise UnaskedReply(UNASKED)
             self._count(number, len(line))
             if ENDS & reply.keys():
                 del self._taken[number]
@@ -157,7 +157,7 @@ class Replies:
             if waiting is None:
                 self._late += 1
                 if self._late > MOST_LATE:
-                    raise Unasked(UNASKED)
+                    raise UnaskedReply(UNASKED)
                 return
             self._unread_bytes += len(line)
             waiting.put(line)
@@ -170,7 +170,7 @@ class Replies:
             or self._unread_bytes + size > MOST_WAITING_BYTES
             or self._session_bytes > self._most_session_bytes
         ):
-            raise Unasked("sent too much data")
+            raise UnaskedReply("sent too much data")
 
     def get(self, number: int, timeout_seconds: float) -> dict[str, Any]:
         """Returns the next reply; {"lost": how} if none will come. Errors: queue.Empty."""
@@ -259,11 +259,11 @@ class Stream:
             self.errors.clear()
             greeted.put("")
             while line := stream.readline(protocol.MAX_LINE_BYTES + 1):
-                self.replies.put(line)
+                self.replies.take_line(line)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(1)
             self._lose("ended")
-        except Unasked as error:
+        except UnaskedReply as error:
             self._lose(str(error))
         except Exception as error:  # whatever the agent sent, only the agent is lost
             self._lose(f"failed: {one_line(error)}")
@@ -294,7 +294,6 @@ class Stream:
             raise BrokenPipeError("its stream was closed")
 
     def send(self, request: dict[str, Any]) -> int:
-        """Sends a request; returns its number."""
         # In the order of numbers: an agent refuses a smaller one as a repetition.
         with self.sending:
             self.number += 1
@@ -333,12 +332,12 @@ class Stream:
         if "skipped" in reply:
             raise Unavailable(words(reply["skipped"]))
         if "refused" in reply:
-            raise self._checked(refusal, reply["refused"])
+            raise self._checked_value(refusal, reply["refused"])
         if "failed" in reply:
             raise StageError(words(reply["failed"]))
         return reply
 
-    def _checked(self, check: Callable[[Any], T], value: object) -> T:
+    def _checked_value(self, check: Callable[[Any], T], value: object) -> T:
         """Returns the checked value. Raises StageError if the check fails."""
         try:
             return check(value)

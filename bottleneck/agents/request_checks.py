@@ -23,7 +23,7 @@ from probes.core.records import Endpoint
 from probes.core.stage import Refused
 from probes.host.counters import CountedObjects
 from probes.sockets import sock_diag
-from probes.system.child import NoAnswer, answered
+from probes.system.child import NoAnswer, call_until
 
 MOST_SECONDS = 86_400.0
 MOST_AT_ONCE = 16
@@ -119,18 +119,18 @@ def whole_address(address: str) -> str:
 
 def check(request: protocol.Message, session: Session) -> None:
     """Raises Refused ("usage" or "permission") if a request must not be carried out."""
-    checked = _Checked(session)
+    checked = _ValueChecks(session)
     try:
         do = typed.text(request.get("do"), "do")
         if do not in ENVELOPES:
             raise typed.NotTyped(f"unknown request {do[:40]!r}")
-        _closed(request, ("id", "do", *ENVELOPES[do]), "a request")
+        _refuse_unknown_keys(request, ("id", "do", *ENVELOPES[do]), "a request")
         if "name" in ENVELOPES[do]:
             name = typed.text(request.get("name"), "name")
             if not requests.is_known(do, name):
                 raise typed.NotTyped(f"unknown {do} {name[:40]!r}")
             if session.allowed is not None and name not in INSTALLED_REQUESTS.get(do, (name,)):
-                raise _refused(f"an installed agent does not {do} {name}")
+                raise _refusal(f"an installed agent does not {do} {name}")
         if do == "watch":
             checked.keys(keys(CountedObjects), request.get("watched"), "watched")
         elif do == "close" and request.get("window") is not None:
@@ -146,7 +146,7 @@ def check(request: protocol.Message, session: Session) -> None:
         raise Refused("usage", f"the agent refuses a request: {error}") from None
 
 
-def _check_work(request: protocol.Message, takes: Takes, checked: _Checked) -> None:
+def _check_work(request: protocol.Message, takes: Takes, checked: _ValueChecks) -> None:
     do, session = request["do"], checked.session
     checked.reads_only = request["name"] == "disk"
     checked.value("seconds", request.get("seconds"), "seconds")
@@ -161,14 +161,14 @@ def _check_work(request: protocol.Message, takes: Takes, checked: _Checked) -> N
         for key, kind in takes.keys.items():
             # Without a folder the current one would be used, which nobody chose.
             if kind.startswith("folder") and not values[key]:
-                raise _refused(f"{request['name']} needs a folder")
+                raise _refusal(f"{request['name']} needs a folder")
     if "parts" in values and isinstance(values["parts"], list) and session.allowed is not None:
-        checked.below(values["folder"], values["parts"])
+        checked.check_below(values["folder"], values["parts"])
     if "peer" in ENVELOPES[do]:
         checked.keys(keys(Endpoint), request.get("peer"), "peer")
 
 
-def _closed(values: Dict[str, Any], names: Iterable[str], where: str) -> None:
+def _refuse_unknown_keys(values: Dict[str, Any], names: Iterable[str], where: str) -> None:
     for key in values:
         if key not in names:
             raise typed.NotTyped(f"{where} has an unknown key {key[:40]!r}")
@@ -176,15 +176,15 @@ def _closed(values: Dict[str, Any], names: Iterable[str], where: str) -> None:
 
 def _count(session: Session) -> None:
     if session.tasks >= MOST_TASKS:
-        raise _refused(f"more than {MOST_TASKS} requests in one session of an agent")
+        raise _refusal(f"more than {MOST_TASKS} requests in one session of an agent")
     session.tasks += 1
 
 
-def _refused(what: str) -> Refused:
+def _refusal(what: str) -> Refused:
     return Refused("permission", f"{socket.gethostname()}: {what}")
 
 
-class _Checked:
+class _ValueChecks:
     """Checks of the values of one request, by meaning."""
 
     def __init__(self, session: Session) -> None:
@@ -195,7 +195,7 @@ class _Checked:
     def keys(self, meanings: Keys, value: object, where: str) -> None:
         """Checks an object: all of these keys, and no others."""
         values = typed.mapping(value, where)
-        _closed(values, meanings, where)
+        _refuse_unknown_keys(values, meanings, where)
         for key, item in values.items():
             self.value(meanings[key], item, key)
 
@@ -239,45 +239,45 @@ class _Checked:
         """Checks an address for a configuration; a name would be looked up."""
         text = self.text(value, where)
         if self.session.allowed is not None and text and not whole_address(text):
-            raise _refused(f"{where}: {text[:100]!r} is not an IP address")
+            raise _refusal(f"{where}: {text[:100]!r} is not an IP address")
 
     def folder(self, value: Any, where: str) -> None:
         """Checks a folder that is read or written."""
         path, allowed = self.text(value, where), self.session.allowed
         if allowed is not None and not allowed.holds(path):
-            raise _refused(f"{path!r} is in no folder that its agent was started with (--folder)")
+            raise _refusal(f"{path!r} is in no folder that its agent was started with (--folder)")
 
-    def below(self, folder: str, parts: List[str]) -> None:
+    def check_below(self, folder: str, parts: List[str]) -> None:
         """Checks a file below a folder: no link on the way may lead out of it."""
         path = os.path.join(folder, *parts)  # noqa: PTH118 - any bytes
         if not (os.path.lexists(path) and _is_below(path, (folder,))):  # noqa: PTH110 - any bytes
-            raise _refused(f"{path!r} was not found, or a link leads to another folder")
+            raise _refusal(f"{path!r} was not found, or a link leads to another folder")
 
     def file(self, value: Any, where: str) -> None:
         """Checks a file that is read here; empty: none."""
         if self.text(value, where):
             self.folder(value, where)
 
-    def handed(self, value: Any, where: str) -> None:
+    def check_handed_file(self, value: Any, where: str) -> None:
         """Checks a file whose content may leave this host; empty: none."""
         path = self.text(value, where)
         allowed, handed_out = self.session.allowed, self.session.source_files.values()
         if path == "" or allowed is None or path in handed_out:
             return
         if not (self.reads_only and allowed.holds(path)):
-            raise _refused("its agent copies only files that it made")
+            raise _refusal("its agent copies only files that it made")
 
     def device(self, value: Any, where: str) -> None:
         """Checks a block device that is read; empty: none."""
         node, allowed = self.text(value, where), self.session.allowed
         if node and allowed is not None and node not in allowed.devices:
-            raise _refused(f"its agent was not started with --device {node}")
+            raise _refusal(f"its agent was not started with --device {node}")
 
     def leftover(self, value: Any, where: str) -> None:
         """Checks a path that a search for leftovers returned."""
         path = self.text(value, where)
         if self.session.allowed is not None and path not in self.session.leftovers:
-            raise _refused(f"{path!r} is not a leftover that the agent listed")
+            raise _refusal(f"{path!r} is not a leftover that the agent listed")
 
 
 def _at_most(limit: int, value: Any, where: str) -> None:
@@ -285,23 +285,23 @@ def _at_most(limit: int, value: Any, where: str) -> None:
         raise typed.NotTyped(f"{where} is out of range")
 
 
-_KINDS: Dict[str, Callable[[_Checked, Any, str], object]] = {
-    "text": _Checked.text,
+_KINDS: Dict[str, Callable[[_ValueChecks, Any, str], object]] = {
+    "text": _ValueChecks.text,
     "truth": lambda checked, value, where: typed.truth(value, where),
     "number": lambda checked, value, where: typed.number(value, where),
     "count": lambda checked, value, where: _at_most(MOST_COUNT, value, where),
     "any": lambda checked, value, where: None,
     "port": lambda checked, value, where: _at_most(65535, value, where),
-    "seconds": _Checked.seconds,
+    "seconds": _ValueChecks.seconds,
     "size": lambda checked, value, where: typed.whole_number(value, where),
-    "hex": _Checked.hex,
-    "name": _Checked.name,
-    "address": _Checked.address,
-    "folder": _Checked.folder,
-    "file": _Checked.file,
-    "handed": _Checked.handed,
-    "device": _Checked.device,
-    "leftover": _Checked.leftover,
+    "hex": _ValueChecks.hex,
+    "name": _ValueChecks.name,
+    "address": _ValueChecks.address,
+    "folder": _ValueChecks.folder,
+    "file": _ValueChecks.file,
+    "handed": _ValueChecks.check_handed_file,
+    "device": _ValueChecks.device,
+    "leftover": _ValueChecks.leftover,
 }
 
 
@@ -313,6 +313,6 @@ def _is_below(path: str, folders: Tuple[str, ...]) -> bool:
         return any(os.path.commonpath((real, top)) == top for top in map(os.path.realpath, folders))
 
     try:
-        return answered(path, time.monotonic() + FOLDER_SECONDS, look)
+        return call_until(path, time.monotonic() + FOLDER_SECONDS, look)
     except (NoAnswer, OSError, ValueError):
         return False

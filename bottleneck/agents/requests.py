@@ -44,7 +44,7 @@ class Takes:
         """Function or record; the agent's own process loads it without SMB libraries."""
         return getattr(importlib.import_module(self.record or self.module), self.function)
 
-    def imported(self) -> Any:
+    def import_module(self) -> Any:
         """Imports the module with all its libraries: for a child. Errors: ImportError."""
         return importlib.import_module(self.module)
 
@@ -62,7 +62,7 @@ ASKS = {
     "readable-device": Takes("probes.storage.zones", "readable"),
     "reach": Takes("probes.net.peers", "reach"),
     "readiness": Takes("probes.host.facts", "readiness"),
-    "offered": Takes("probes.smb.server_query", "offered"),
+    "offered": Takes("probes.smb.server_query", "query_dialects"),
     "leftovers": Takes("probes.files.leftovers", "find"),
     "remove-leftover": Takes("probes.files.leftovers", "remove"),
     "smbclient": Takes("probes.programs.smbclient", "version"),
@@ -72,7 +72,6 @@ ASKS = {
     "served-resize": Takes("probes.files.served_file", "resize"),
     "served-remove": Takes("probes.files.served_file", "remove"),
 }
-"""Questions."""
 HOLDS = {
     "mounted-folder": Takes("probes.files.created_folder"),
     "source-file": Takes("probes.files.source_file"),
@@ -137,7 +136,7 @@ def hold(request: protocol.Message, takes: Takes) -> Work:
     """Returns work that holds a resource until it is closed."""
 
     def work(tell: Tell, control_fd: int) -> None:
-        peer, module = _peer(request), takes.imported()
+        peer, module = _peer(request), takes.import_module()
         holder = module.hold(protocol.from_plain(module.Setting, request["setting"]), peer)
         _keep(holder, peer, tell, control_fd)
 
@@ -148,7 +147,7 @@ def respond(request: protocol.Message, takes: Takes) -> Work:
     """Returns work that serves a stage's passive end until it is closed."""
 
     def work(tell: Tell, control_fd: int) -> None:
-        peer, module = _peer(request), takes.imported()
+        peer, module = _peer(request), takes.import_module()
         peers.expect(peer.host)
         responder = module.respond(protocol.from_plain(module.Setting, request["setting"]))
         _keep(responder, peer, tell, control_fd)
@@ -168,7 +167,7 @@ def observe(request: protocol.Message, takes: Takes) -> Work:
     """Returns work that observes until it is closed, then sends its observations."""
 
     def work(tell: Tell, control_fd: int) -> None:
-        module = takes.imported()
+        module = takes.import_module()
         setting = protocol.from_plain(module.Setting, request["setting"])
 
         def window() -> Any:
@@ -185,7 +184,7 @@ def initiate(request: protocol.Message, takes: Takes) -> Work:
     """Returns work that runs a stage and sends its samples and details."""
 
     def work(tell: Tell, control_fd: int) -> None:
-        module = takes.imported()
+        module = takes.import_module()
         setting = protocol.from_plain(module.Setting, request["setting"])
         signal.signal(signal.SIGTERM, _end)
         with contextlib.closing(module.initiate(setting, _peer(request))) as running:

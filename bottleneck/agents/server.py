@@ -43,7 +43,7 @@ WORK = {
 }
 
 
-class Ended(Exception):
+class SessionEnd(Exception):
     """The session is over; the message is the reason."""
 
 
@@ -59,7 +59,7 @@ class Requests:
         """Returns the lines that this chunk completes. Errors: Ended: a line is too long."""
         *lines, self.unread = self._without_program(self.unread + chunk).split(b"\n")
         if len(self.unread) > protocol.MAX_LINE_BYTES:
-            raise Ended("a request without end")
+            raise SessionEnd("a request without end")
         return lines
 
     def _without_program(self, unread: bytes) -> bytes:
@@ -74,7 +74,7 @@ class Requests:
             self.skipped_bytes = 0
             if size.isdigit():
                 if len(size) > 9 or int(size) > LONGEST_PROGRAM_BYTES:
-                    raise Ended("a program that is too large")
+                    raise SessionEnd("a program that is too large")
                 self.skipped_bytes, unread = int(size), rest
         skipped = min(self.skipped_bytes, len(unread))
         self.skipped_bytes -= skipped
@@ -82,7 +82,6 @@ class Requests:
 
 
 def work_of(do: str, request: protocol.Message) -> Work:
-    """Returns the work of a child for a request."""
     spec = requests.takes(do, request["name"])
     if do == "hold" and request["name"] in STAGES:
         return requests.respond(request, spec)
@@ -161,7 +160,7 @@ class Agent:
                     self.end_overdue()
             self.end_overdue()
             if time.monotonic() >= self.silent_until():
-                raise Ended("its client has been silent for too long")
+                raise SessionEnd("its client has been silent for too long")
 
     def silent_until(self) -> float:
         """Returns the time until which the client may be silent."""
@@ -185,7 +184,7 @@ class Agent:
             now = time.monotonic()
             self.kill_overdue(now)
             if now >= until:
-                raise Ended("its replies were not read in time")
+                raise SessionEnd("its replies were not read in time")
             ahead = (each.deadline for each in self.tasks.values() if each.deadline > now)
             soonest = min([until, *ahead])
             # PIPE_BUF bytes do not block if the pipe is writable (pipe(7)).
@@ -208,7 +207,7 @@ class Agent:
         try:
             number, do = typed.whole_number(request.get("id"), "id"), request.get("do")
         except typed.NotTyped as error:
-            raise Ended(f"a request without a number: {error}") from None
+            raise SessionEnd(f"a request without a number: {error}") from None
         try:
             check(request, self.session)
             if do == "close":
@@ -216,11 +215,11 @@ class Agent:
             elif do == "continue":
                 self.let_continue(self.tasks.get(number))
             elif number <= self.highest:
-                raise Ended(f"request {number} comes after {self.highest}")
+                raise SessionEnd(f"request {number} comes after {self.highest}")
             else:
                 self.highest = number
                 self.begin(number, request)
-        except Ended:
+        except SessionEnd:
             raise
         except Exception as error:
             self.reply(number, failure(error))
@@ -234,13 +233,12 @@ class Agent:
         elif do == "counters":
             self.reply(number, {"answer": self.counters()})
         elif do == "preload":
-            requests.takes(do, request["name"]).imported().preload()
+            requests.takes(do, request["name"]).import_module().preload()
             self.reply(number, {"answer": None})
         else:
             self.start(number, do, request)
 
     def counters(self) -> Any:
-        """Reads this host's counters."""
         return typed.to_plain(counters.read_counters(self.watched, os.getpid()))
 
     def start(self, number: int, do: str, request: protocol.Message) -> None:
@@ -248,7 +246,7 @@ class Agent:
         if len(self.tasks) >= MOST_AT_ONCE:
             raise Refused("permission", f"more than {MOST_AT_ONCE} requests at once of an agent")
         # Imported here once, so that forked children share it.
-        requests.takes(do, request["name"]).imported()
+        requests.takes(do, request["name"]).import_module()
         child = spawn(partial(perform, do, request))
         deadline = time.monotonic() + float(request["seconds"])
         task = Task(number, do, request["name"], child, deadline)
@@ -367,7 +365,7 @@ def main(allowed: Optional[AllowedPaths] = None) -> None:
     trouble = ""
     try:
         agent.serve()
-    except (protocol.WireError, Ended) as error:
+    except (protocol.WireError, SessionEnd) as error:
         trouble = str(error)
     finally:
         for each in INTERRUPTS:

@@ -25,7 +25,7 @@ from bottleneck.cli.doctor import doctor
 from bottleneck.cli.estimate import estimate
 from bottleneck.cli.explain import compare, explain
 from bottleneck.cli.fleet import fleet
-from bottleneck.cli.options import grouped
+from bottleneck.cli.options import expanded_command
 from bottleneck.cli.watch import watch
 from bottleneck.login.target import SUCCESSORS
 from probes import STAGES
@@ -34,14 +34,14 @@ from probes.core.stage import Refused, module_of
 if TYPE_CHECKING:
     from bottleneck.cli.configuration import Value
 
-UNNAMED = "Options"
-"""Group of options without one, such as --help; it comes last."""
+LAST_HEADING = "Options"
+"""Heading of options that have no group, such as --help; it comes last."""
 COMMON = "Common options"
 USUAL = ("user", "auth_file", "agent", "folder", "file", "size", "budget", "json", "html", "yes")
 """Options of `diagnose` that its help begins with."""
 _PANELS = "Login,Hosts and agents,Copies,Disk,Time,Output".split(",")
-PLACES = ("Arguments", COMMON, *_PANELS, UNNAMED)
-PRINTED = ("", "schema")
+HEADINGS = ("Arguments", COMMON, *_PANELS, LAST_HEADING)
+PRINTING = ("", "schema")
 """Commands that only print, and no command at all."""
 NEEDS = {"share": " (//host/share)", "mount": " (a mounted folder)", "server": " (--agent)"}
 """Requirement of a stage in words, by its Need."""
@@ -86,7 +86,7 @@ HOW_MEASURED = {
     "wherever the sender has it, and the copy is removed.",
 }
 """Further help of each stage."""
-KNOBS_SHOWN = {
+SECOND_EXAMPLES = {
     "tcp": "//nas/media --agent ssh://nas --direction pull",
     "udp": "//nas/media --agent ssh://nas --rate 500Mbit/s",
     "disk": "--pattern random --block-size 4KiB --access read",
@@ -108,14 +108,14 @@ class Command(TyperCommand):
         """Returns the usage as the man page has it: optional words in brackets, others bare."""
         arguments = (each for each in self.params if isinstance(each, TyperArgument))
         names = [each.metavar or "" for each in arguments]
-        stage = knobs.stage_of(command_line.now().line)
+        stage = knobs.stage_of(command_line.current().line)
         if stage is not None:
             names = [stage, "TARGET" if module_of(stage).STAGE.needs else "[TARGET]"]
         return ["[OPTION]...", *names]
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         """Writes the description; for `probe STAGE` that of the stage."""
-        stage = knobs.stage_of(command_line.now().line)
+        stage = knobs.stage_of(command_line.current().line)
         if stage is None:
             super().format_help_text(ctx, formatter)
             return
@@ -125,27 +125,27 @@ class Command(TyperCommand):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Writes the examples; for `probe STAGE` those of the stage."""
-        stage = knobs.stage_of(command_line.now().line)
+        stage = knobs.stage_of(command_line.current().line)
         if stage is None:
             super().format_epilog(ctx, formatter)
             return
         with formatter.section("Examples"):
             formatter.write(f"  bottleneck probe {stage} {_hosts_of(stage)}".rstrip() + "\n")
-            if stage in KNOBS_SHOWN:
-                formatter.write(f"  bottleneck probe {stage} {KNOBS_SHOWN[stage]}\n")
+            if stage in SECOND_EXAMPLES:
+                formatter.write(f"  bottleneck probe {stage} {SECOND_EXAMPLES[stage]}\n")
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes arguments, then each group under its heading, all in the same two columns.
 
         For `probe` without a stage a line for each stage; for `diagnose` the usual options first.
         """
-        line = command_line.now().line
+        line = command_line.current().line
         stage = knobs.stage_of(line)
         if self.name == "probe" and stage is None:
             _write_stages(formatter)
             return
         groups: dict[str, list[tuple[str, str]]] = {}
-        others = knobs.of_others(line)
+        others = knobs.useless_parameters(line)
         usual = USUAL if self.name == "diagnose" else ()
         for each in self.get_params(ctx):
             if each.name in others or (each.name == "stage" and stage):
@@ -155,9 +155,11 @@ class Command(TyperCommand):
                 groups.setdefault("Arguments", []).append(argument)
             elif isinstance(each, TyperOption) and (row := each.get_help_record(ctx)):
                 panel = COMMON if each.name in usual else each.rich_help_panel
-                groups.setdefault(panel or UNNAMED, []).append(row)
+                groups.setdefault(panel or LAST_HEADING, []).append(row)
         columns = max(len(flags) for rows in groups.values() for flags, _ in rows)
-        for heading in sorted(groups, key=PLACES.index if usual else lambda name: name == UNNAMED):
+        for heading in sorted(
+            groups, key=HEADINGS.index if usual else lambda name: name == LAST_HEADING
+        ):
             with formatter.section(heading):
                 for flags, text in groups[heading]:
                     formatter.write(_lines(f"  {flags:<{columns}}  ", text, formatter.width))
@@ -273,7 +275,7 @@ def tree(with_options: bool = True) -> TyperGroup:
     for command in COMMANDS:
         texts: dict[str, Any] = {"help": command.__doc__, "epilog": examples(command.__name__)}
         add = app.command(command.__name__, cls=Command, context_settings=SHORT_HELP, **texts)
-        add(grouped(command) if with_options else lambda: None)
+        add(expanded_command(command) if with_options else lambda: None)
     group = typer.main.get_command(app)
     assert isinstance(group, TyperGroup)
     return group
@@ -285,7 +287,7 @@ def run(arguments: list[str]) -> int:
     command_line.begin(command_line.read(group, arguments))
     try:
         with interrupts.let_through():
-            code, sentence = _run(group, list(command_line.now().line.arguments))
+            code, sentence = _run(group, list(command_line.current().line.arguments))
     except KeyboardInterrupt:
         code, sentence = exits.INTERRUPTED, "interrupted"
     except OSError as error:
@@ -293,9 +295,9 @@ def run(arguments: list[str]) -> int:
         code, sentence = exits.INCOMPLETE, f"stdout: {error.strerror}; the result was not written"
     if sentence:
         if not exits.complaints:
-            exits.complain(sentence, visible=not command_line.now().plugin)
-        _settle("interrupted" if code == exits.INTERRUPTED else "failed", sentence)
-    return _answer_check(code, sentence) if command_line.now().line.command == "check" else code
+            exits.complain(sentence, visible=not command_line.current().plugin)
+        _write_pending_documents("interrupted" if code == exits.INTERRUPTED else "failed", sentence)
+    return _answer_check(code, sentence) if command_line.current().line.command == "check" else code
 
 
 def _answer_check(code: int, sentence: str) -> int:
@@ -309,11 +311,11 @@ def _answer_check(code: int, sentence: str) -> int:
         return exits.INCOMPLETE
 
 
-def _settle(status: str, sentence: str) -> None:
+def _write_pending_documents(status: str, sentence: str) -> None:
     from bottleneck.cli import documents
 
     try:
-        documents.settle(status, sentence)
+        documents.write_pending(status, sentence)
     except KeyboardInterrupt:
         # Interrupted more than once: the user does not want to wait.
         exits.abandon()
@@ -324,7 +326,7 @@ def _run(group: TyperGroup, arguments: list[str]) -> tuple[int, str]:
     usage_error: type[Exception] = typer.BadParameter.__mro__[1]
     try:
         refuse_numeric_bottleneck()
-        command_line.now().line.check()
+        command_line.current().line.check()
         completion.get_ready()
         code = group.main(
             arguments, prog_name="bottleneck", standalone_mode=False, default_map=_defaults()
@@ -343,10 +345,10 @@ def _run(group: TyperGroup, arguments: list[str]) -> tuple[int, str]:
     except Exception as error:
         if interrupts.is_behind(error):
             return exits.INTERRUPTED, "interrupted"
-        line = command_line.now().line
-        if isinstance(error, OSError) and (line.asks_for_help or line.command in PRINTED):
+        line = command_line.current().line
+        if isinstance(error, OSError) and (line.asks_for_help or line.command in PRINTING):
             raise
-        return exits.of_error(error)
+        return exits.exit_of_error(error)
     if code == exits.INTERRUPTED and not exits.complaints:
         # typer makes this code of a KeyboardInterrupt, without a word.
         return code, "interrupted"
@@ -369,7 +371,7 @@ def refuse_numeric_bottleneck() -> None:
 
 def _defaults() -> dict[str, dict[str, Value]]:
     """Returns click's default_map: the configured values of options that were not given."""
-    line = command_line.now().line
+    line = command_line.current().line
     if not line.command or line.asks_for_help:
         return {}
     with interrupts.defer():
@@ -377,7 +379,7 @@ def _defaults() -> dict[str, dict[str, Value]]:
 
         # This imports platformdirs, too.
         configuration.sources(os.environ)
-    pending = command_line.now()
+    pending = command_line.current()
     pending.settings = configuration.default_map(tree(), line)
     if pending.redaction is not None:
         pending.redaction.options(pending.settings)
@@ -389,8 +391,8 @@ def _usage(error: Exception) -> tuple[int, str]:
     if type(error).__name__ == "NoArgsIsHelpError":
         print(text, flush=True)
         return exits.USAGE, ""
-    typed = getattr(error, "option_name", "") or "".join(command_line.now().line.arguments[:1])
+    typed = getattr(error, "option_name", "") or "".join(command_line.current().line.arguments[:1])
     if typed in SUCCESSORS:
         return exits.USAGE, SUCCESSORS[typed]
-    command = " ".join(("bottleneck", command_line.now().line.command)).rstrip()
+    command = " ".join(("bottleneck", command_line.current().line.command)).rstrip()
     return exits.USAGE, f"{text[:1].lower()}{text[1:].rstrip('.')}; see '{command} --help'"

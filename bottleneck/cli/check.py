@@ -56,7 +56,7 @@ class Time(options.Time):
 def check(
     target: Target = None,
     *,
-    expected: options.Expected,
+    expected: options.Expectations,
     format: Format = "text",
     output: OutputFile = None,
     repeat: Repeat = 1,
@@ -81,8 +81,8 @@ def check(
     terms = check_runs.terms(expected)
     if (target is None) == (expected.report is None):
         raise Refused("usage", "check: use either TARGET, to measure, or --report FILE")
-    plugin = command_line.now().plugin
-    outputs = documents.with_report(outputs) if expected.report is None else outputs
+    plugin = command_line.current().plugin
+    outputs = documents.add_report(outputs) if expected.report is None else outputs
     destination = documents.output(outputs, replace(quiet, quiet=quiet.quiet or plugin))
     if expected.report is not None:
         loaded = destination.showable(loading.newest(expected.report))

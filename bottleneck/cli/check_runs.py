@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import command_line, documents, exits, loading, measuring
 from bottleneck.cli.documents import Output
-from bottleneck.cli.options import Expected, Time
+from bottleneck.cli.options import Expectations, Time
 from bottleneck.gate import expectation, judged
 from bottleneck.gate.baseline import ENOUGH_RUNS, suspects, together
 from bottleneck.gate.expectation import Expectation
@@ -57,11 +57,10 @@ class Terms:
         return replace(self, baselines=tuple(map(output.showable, self.baselines)))
 
     def judge(self, report: Report, diagnosis: Diagnosis, age_seconds: float) -> Judgement:
-        """Returns the judgement of a report."""
         return judge(report, diagnosis, age_seconds=age_seconds, **vars(self))
 
 
-def terms(expected: Expected) -> Terms:
+def terms(expected: Expectations) -> Terms:
     """Returns the terms that the options set.
 
     Errors: Refused, "usage": one is not what it has to be, or the baseline is no report.
@@ -146,7 +145,7 @@ def _needs_more(reports: list[Report], plan: Plan, terms: Terms) -> bool:
     if len(reports) >= plan.most_runs or not terms.has_expectations:
         return False
     report = pooled_report(reports)
-    diagnosis = documents.diagnosed(report)[0]
+    diagnosis = documents.safe_diagnosis(report)[0]
     judgement = terms.judge(report, diagnosis, 0.0)
     if any(each.state in ("warning", "critical") for each in judgement.judged):
         return True
@@ -179,27 +178,27 @@ def give(report: Report, terms: Terms, form: str, file: str | None, output: Outp
     """
     style: units.Style = "si" if form in FIGURES else output.units
     with units.shown_as(style):
-        diagnosis, trouble = documents.diagnosed(report)
+        diagnosis, trouble = documents.safe_diagnosis(report)
         judgement = terms.judge(report, diagnosis, loading.age_seconds(report))
         if trouble:
             exits.complain(trouble)
             judgement = nothing_to_judge(trouble, report)
-        texts = {"": rendered(judgement, form)}
+        texts = {"": judgement_text(judgement, form)}
         done = form != "github" or _summary(judgement)
         if file is not None:
             done = documents.save("--output", file, lambda: texts[""]) and done
             texts[""] = judged.text(judgement)
     if "junit" in dict(output.files):
-        texts["junit"] = rendered(judgement, "junit")
-    diagnosis = documents.diagnosed(report)[0]
+        texts["junit"] = judgement_text(judgement, "junit")
+    diagnosis = documents.safe_diagnosis(report)[0]
     done = documents.write_all(report, diagnosis, output, texts) and done
     code = EXIT_CODES[judgement.state]
     code = code if done or code >= EXIT_CODES["critical"] else UNKNOWN
-    command_line.now().exit_code = code
+    command_line.current().exit_code = code
     return code
 
 
-def rendered(judgement: Judgement, name: str, share: str = "") -> str:
+def judgement_text(judgement: Judgement, name: str, share: str = "") -> str:
     """Returns a judgement in a format; share: the one asked for, where no report tells it."""
     if name not in DOCUMENTS:
         return judged.to_json(judgement) if name == "json" else judged.text(judgement)
@@ -231,7 +230,7 @@ def answer_end(code: int, sentence: str) -> int:
 
     sentence: what broke it; empty: nothing did.
     """
-    state = command_line.now()
+    state = command_line.current()
     if state.exit_code is not None:
         return state.exit_code if code in (state.exit_code, exits.DONE) else UNKNOWN
     if code == exits.DONE and not sentence:
@@ -243,9 +242,9 @@ def answer_end(code: int, sentence: str) -> int:
         cause, share = state.redaction.text(cause), state.redaction.text(share or "")
     judgement = nothing_to_judge(cause)
     try:
-        text = rendered(judgement, name, share or "")
+        text = judgement_text(judgement, name, share or "")
     except Exception as error:
-        exits.complain(exits.of_error(error)[1])
+        exits.complain(exits.exit_of_error(error)[1])
         text = judged.text(judgement)
     if file and name in FILED and documents.save("--output", file, lambda: text):
         text = judged.text(judgement)

@@ -39,8 +39,6 @@ class Ends(options.Ends):
 
 @options.group("Removal")
 class Removal:
-    """Options of the removal."""
-
     older_than: float = options.value(
         "SECONDS",
         "Keep what was changed less than SECONDS ago; what is in use is always kept.",

@@ -1,4 +1,4 @@
-"""A command line, read once, and what it asks for in every ending, also where no run began."""
+"""A command line as it was typed, and the documents that it is owed however the program ends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STDOUT = "-"
 MEASURING = ("diagnose", "demo", "probe", "watch", "check")
 SHOWING = frozenset((*KINDS, "units", "redact", "quiet", "verbose"))
 """Options that say how a run is shown: the command that repeats it goes without."""
-REACHING = frozenset(("docker", "podman", "sudo", "ip", "kubectl", "lxc", "nsenter"))
+SHOWN_PREFIXES = frozenset(("docker", "podman", "sudo", "ip", "kubectl", "lxc", "nsenter"))
 """Programs whose arguments in exec:PREFIX are shown; others' may hold a secret."""
 PASSWORDS = frozenset(("--password", "--pass", "-p"))
 _SECRET = ("pass", "secret", "token", "=")
@@ -82,8 +82,7 @@ def _option(option: TyperOption) -> Option:
 class Word:
     """An option or a value as it was typed."""
 
-    text: tuple[str, ...]
-    """Arguments that it is made of."""
+    arguments: tuple[str, ...]
     option: Option | None = None
     value: str | None = None
     """The argument itself, or the value of the option; None: there is none."""
@@ -98,7 +97,7 @@ class CommandLine:
     """Empty: missing, or no command of this program."""
     words: tuple[Word, ...] = ()
     """Words behind the command."""
-    late: str = ""
+    command_after_option: str = ""
     """Command that stands behind one of its options; else empty."""
 
     @property
@@ -139,7 +138,7 @@ class CommandLine:
         return None
 
     @property
-    def repeating(self) -> tuple[str, ...]:
+    def repeat_command(self) -> tuple[str, ...]:
         """Returns the command that repeats the run, without secrets; empty: it measures nothing."""
         if self.command not in MEASURING or self.asks_for_help:
             return ()
@@ -159,9 +158,9 @@ class CommandLine:
                     f"{name}: not allowed, other users can read arguments; use --auth-file FILE, "
                     "BOTTLENECK_PASSWORD or the prompt",
                 )
-        if self.late:
+        if self.command_after_option:
             first = self.arguments[0]
-            example = f"bottleneck {self.late} {first}"
+            example = f"bottleneck {self.command_after_option} {first}"
             raise Refused("usage", f"{first}: put options after the command, as in '{example}'")
 
 
@@ -173,9 +172,10 @@ def read(group: TyperGroup, arguments: Sequence[str]) -> CommandLine:
     command = commands.get(arguments[0]) if arguments else None
     if command is None:
         flags = {"-h", "--help", *(flag for each in options_of(group) for flag in each.flags)}
-        late = next(filter(commands.get, arguments), "")
+        command_after = next(filter(commands.get, arguments), "")
         is_early = arguments and arguments[0].startswith("-") and arguments[0] not in flags
-        return CommandLine(tuple(arguments), late=late if is_early else "")
+        name = command_after if is_early else ""
+        return CommandLine(tuple(arguments), command_after_option=name)
     options = {flag: each for each in options_of(command) for flag in each.flags}
     return CommandLine(tuple(arguments), arguments[0], tuple(_words(options, arguments[1:])))
 
@@ -202,7 +202,7 @@ def _public(word: Word) -> tuple[str, ...]:
     value, key = word.value or "", word.option.key if word.option else ""
     scheme = "exec:" if key == "agent" else ""
     if key != "native-command" and not (scheme and value.startswith(scheme)):
-        return word.text
+        return word.arguments
     try:
         command = shlex.split(value.removeprefix(scheme))
     except ValueError:
@@ -212,16 +212,16 @@ def _public(word: Word) -> tuple[str, ...]:
         from probes.programs import copy_program
 
         text = copy_program.public_words(command or [""])
-    elif (not command or command[0] in REACHING) and not any(
+    elif (not command or command[0] in SHOWN_PREFIXES) and not any(
         mark in each.lower() for each in command for mark in _SECRET
     ):
-        return word.text
-    return (*word.text[:-1], word.text[-1].removesuffix(value) + text)
+        return word.arguments
+    return (*word.arguments[:-1], word.arguments[-1].removesuffix(value) + text)
 
 
 @dataclass
-class Pending:
-    """Requests of a command line, until they are answered."""
+class Invocation:
+    """State of this call of the program: its line, documents and settings."""
 
     line: CommandLine = field(default_factory=CommandLine)
     documents: dict[str, str] = field(default_factory=dict)
@@ -232,8 +232,10 @@ class Pending:
     """Redaction where names are to be hidden: it knows those of the command line."""
     exit_code: int | None = None
     """Exit code of a check, once stdout has its result."""
-    started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
-    began: float = field(default_factory=time.monotonic)
+    started_utc: str = field(
+        default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds")
+    )
+    began_monotonic: float = field(default_factory=time.monotonic)
     loading_seconds: float = 0.0
     """Time to load the program, which tells a slow host from others."""
 
@@ -259,17 +261,17 @@ class Pending:
         return str(self.line.options.get(key) or self.settings.get(key) or usual)
 
 
-_current = [Pending()]
+_current = [Invocation()]
 
 
-def now() -> Pending:
-    """Returns the requests of the present command line."""
+def current() -> Invocation:
+    """Returns the state of the present call."""
     return _current[0]
 
 
 def begin(line: CommandLine) -> None:
     """Forgets an earlier command line, and notes what this one asks for."""
-    _current[:] = [Pending(line, line.documents)]
+    _current[:] = [Invocation(line, line.documents)]
     exits.begin()
     if line.redacts:
-        now().redact()
+        current().redact()

@@ -20,7 +20,7 @@ INSTALLED = ("bash", "zsh", "fish")
 Completion = Callable[[str], list[str]]
 
 
-def checked(option: str, word: str, words: Iterable[str]) -> str:
+def checked_word(option: str, word: str, words: Iterable[str]) -> str:
     """Returns the word. Raises Refused, "usage", where it is none of those that an option takes."""
     words = tuple(words)
     if word not in words:
@@ -64,7 +64,7 @@ def script(shell: str) -> str:
     """
     from typer._completion_shared import get_completion_script
 
-    checked("--show-completion", shell, SHOWN)
+    checked_word("--show-completion", shell, SHOWN)
     return get_completion_script(prog_name=PROGRAM, complete_var=VARIABLE, shell=shell)
 
 
@@ -76,7 +76,7 @@ def install(shell: str) -> str:
     from bottleneck.report import document_file
     from probes.files import folders
 
-    checked("--install-completion", shell, INSTALLED)
+    checked_word("--install-completion", shell, INSTALLED)
     path = _place(shell)
     try:
         document_file.check(path)

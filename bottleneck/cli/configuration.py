@@ -162,10 +162,10 @@ def settings(
             sections = _sections(source.path, text, commands)
             places += [sections.get(command, {}), sections.get(DEFAULTS, {})]
     merged: dict[str, Setting] = {}
-    hidden = _with_hidden(typed)
+    hidden = _add_hidden(typed)
     for place in places:
         merged.update({key: place[key] for key in place if key in options and key not in hidden})
-        hidden |= _with_hidden(place)
+        hidden |= _add_hidden(place)
     return merged
 
 
@@ -186,7 +186,7 @@ def can_set(command: str, key: str) -> bool:
     return key not in ON_THE_LINE and key not in ON_THE_LINE_OF.get(command, ())
 
 
-def _with_hidden(keys: Iterable[str]) -> set[str]:
+def _add_hidden(keys: Iterable[str]) -> set[str]:
     return {name for key in keys for name in (key, *_HIDES.get(key, ()))}
 
 
@@ -236,13 +236,15 @@ def _sections(
             what = f"[{section[:40]}] is not a command with settings{similar}"
             raise Refused("usage", f"{where}: {what}")
         sections[section] = {
-            key: _setting(_where(path, text, section, key), section, allowed[section], key, value)
+            key: _to_setting(
+                _where(path, text, section, key), section, allowed[section], key, value
+            )
             for key, value in entries.items()
         }
     return sections
 
 
-def _setting(where: str, section: str, options: Options, key: str, value: Any) -> Setting:
+def _to_setting(where: str, section: str, options: Options, key: str, value: Any) -> Setting:
     _refuse_secret(where, key)
     option = options.get(key)
     lone = section == DEFAULTS and option is None
@@ -256,12 +258,12 @@ def _setting(where: str, section: str, options: Options, key: str, value: Any) -
             raise Refused("usage", f"{where}: {key} must be in the section of a command")
         raise Refused("usage", f"{where}: {key[:40]!r} not an option of {of}{_near(key, options)}")
     if not option.is_repeatable:
-        return Setting(_typed(where, option, value), where)
+        return Setting(_typed_value(where, option, value), where)
     several = value if isinstance(value, list) else [value]
-    return Setting([str(_typed(where, option, each)) for each in several], where)
+    return Setting([str(_typed_value(where, option, each)) for each in several], where)
 
 
-def _typed(where: str, option: Option, value: Any) -> bool | int | float | str:
+def _typed_value(where: str, option: Option, value: Any) -> bool | int | float | str:
     kind = option.kind
     number = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
     if kind is bool and isinstance(value, bool) or kind is int and number:

@@ -71,9 +71,9 @@ def demo(
         from probes.programs.samba import private_samba, vanishing_folder
 
     begun = time.monotonic()
-    output = replace(documents.output(documents.with_report(outputs), screen), keeps=True)
+    output = replace(documents.output(documents.add_report(outputs), screen), keeps=True)
     seconds = measuring.budget_seconds(limit, DEFAULT_SECONDS)
-    plant = _allowed(planted.plant)
+    plant = _choose_plant(planted.plant)
     password = secrets.token_urlsafe(16)
     copies = copies if plant is None else replace(copies, size=copies.size or plant.size)
     last = contextlib.ExitStack()
@@ -102,7 +102,7 @@ def demo(
             return measure(target, "exec:", samba.username, client_folder, shared)
 
 
-def _allowed(name: str | None) -> Plant | None:
+def _choose_plant(name: str | None) -> Plant | None:
     """Returns what to plant; None: nothing, as nobody chose and this host allows none.
 
     Errors: Unavailable: this host does not allow the chosen plant.
@@ -111,7 +111,7 @@ def _allowed(name: str | None) -> Plant | None:
     from bottleneck.run.demo.plants import PLANTS, trouble
     from probes.core.stage import Unavailable
 
-    plant = PLANTS[completion.checked("--plant:", name or NAMES[0], NAMES)]
+    plant = PLANTS[completion.checked_word("--plant:", name or NAMES[0], NAMES)]
     without = hosts.trouble()
     if not without and not trouble(plant):
         return plant
@@ -158,4 +158,4 @@ def _cause_text(words: Words) -> str:
 def _tell(text: str) -> None:
     """Prints a line on stderr."""
     with contextlib.suppress(OSError):
-        print(streams.wrapped(text), file=sys.stderr, flush=True)
+        print(streams.wrapped_text(text), file=sys.stderr, flush=True)

@@ -44,7 +44,7 @@ def diagnose(
         from bottleneck.cli import documents, knobs, loading, measuring
         from probes.core.stage import Refused
 
-    output = documents.output(documents.with_report(outputs), screen)
+    output = documents.output(documents.add_report(outputs), screen)
     output = replace(output, keeps=output.on_stdout != "json")
     seconds = measuring.budget_seconds(time)
     setup = measuring.choose(target, seconds, ends, copies, others, disk)
@@ -103,8 +103,8 @@ def probe(
         from probes.core.records import Access
         from probes.core.stage import Refused, module_of
 
-    outputs = documents.with_report(documents.in_format(format, outputs))
-    output = _with_figures(documents.output(outputs, screen), repeats)
+    outputs = documents.add_report(documents.in_format(format, outputs))
+    output = _add_figures(documents.output(outputs, screen), repeats)
     if stage not in STAGES:
         raise Refused("usage", f"probe {stage!r}: must be one of {', '.join(STAGES)}")
     if target is None and stage == "tcp" and others.tcp_peer is not None:
@@ -131,12 +131,12 @@ def _settings(stage: str, choices: options.Knobs) -> dict[str, Any]:
     from bottleneck.cli import command_line, knobs
 
     settings = knobs.settings(stage, choices.words)
-    if "verb" in settings and "zones" in command_line.now().line.options:
+    if "verb" in settings and "zones" in command_line.current().line.options:
         settings.setdefault("pattern", "zones")
     return settings
 
 
-def _with_figures(output: Output, repeats: options.Repeats) -> Output:
+def _add_figures(output: Output, repeats: options.Repeats) -> Output:
     """Returns the output with the sections and the interval that repeated runs need."""
     sections = output.sections or (("measurements", "skipped") if repeats.runs else ())
     return replace(output, sections=sections, interval_seconds=repeats.interval)
@@ -179,7 +179,7 @@ def _check_options(
     from probes.core.stage import Refused
 
     if one.copy:
-        completion.checked("--copy", one.copy, (*OWN_COPIES, FILE_COPY))
+        completion.checked_word("--copy", one.copy, (*OWN_COPIES, FILE_COPY))
     if one.copy == FILE_COPY and not others.file:
         raise Refused("usage", f"--copy {FILE_COPY}: use it with --file FILE")
     secured = dict.fromkeys(("signing", "encryption"), knobs.stages_with("security"))

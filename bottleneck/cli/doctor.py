@@ -74,7 +74,7 @@ def print_checks(checks: Sequence[Check], console: Console) -> None:
     for side, title in HEADINGS.items():
         group = [each for each in checks if each.where == side]
         if group:
-            terminal.heading(console, title)
+            terminal.write_heading(console, title)
         for each in group:
             if each.state != "ok":
                 _print_problem(each, console)

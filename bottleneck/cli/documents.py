@@ -95,7 +95,7 @@ def in_format(format: str, outputs: Written) -> Written:
     return replace(outputs, files={**outputs.files, format: STDOUT})
 
 
-def with_report(outputs: Written) -> Written:
+def add_report(outputs: Written) -> Written:
     """Returns the documents of a run, with the report beside the ticket if no place is given."""
     path = outputs.files.get("ticket", STDOUT)
     if path == STDOUT or "json" in outputs.files or not _is_file(path):
@@ -117,8 +117,8 @@ def output(request: Documents | Presentation, screen: Quiet = USUAL_SCREEN) -> O
             the style or a section is none.
     """
     sections = _sections(screen) if isinstance(screen, Screen) else ()
-    completion.checked("--units", request.units, units.STYLES)
-    redaction = command_line.now().redact() if request.redact else None
+    completion.checked_word("--units", request.units, units.STYLES)
+    redaction = command_line.current().redact() if request.redact else None
     style = next(each for each in units.STYLES if each == request.units)
     files = in_order(request.files if isinstance(request, Documents) else {})
     owners: dict[str, str] = {}
@@ -166,12 +166,12 @@ def _check(option: str, path: str) -> None:
         raise Refused("usage", f"{option} {path}: no write permission")
 
 
-def diagnosed(run_report: Report) -> tuple[Diagnosis, str]:
+def safe_diagnosis(run_report: Report) -> tuple[Diagnosis, str]:
     """Returns a report's diagnosis; if the analysis breaks, that of an empty one and why."""
     try:
         return diagnose(run_report), ""
     except Exception as error:
-        return diagnose(replace(run_report, entries=())), exits.of_error(error)[1]
+        return diagnose(replace(run_report, entries=())), exits.exit_of_error(error)[1]
 
 
 def text_of(kind: str, run_report: Report, diagnosis: Diagnosis, style: units.Style = "si") -> str:
@@ -179,7 +179,7 @@ def text_of(kind: str, run_report: Report, diagnosis: Diagnosis, style: units.St
     if kind == "json":
         return report.dumps(run_report, diagnosis)
     with units.shown_as(style):
-        styled = diagnosis if style == "si" else diagnosed(run_report)[0]
+        styled = diagnosis if style == "si" else safe_diagnosis(run_report)[0]
         return formats.text_of(kind, run_report, styled)
 
 
@@ -201,8 +201,8 @@ class Saving:
         if Path(path).exists() and not Path(path).is_file():
             return  # a pipe or a device takes the final report alone
         try:
-            run_report = self.output.showable(so_far, command_line.now().line.repeating)
-            document_file.write(path, report.dumps(run_report, diagnosed(run_report)[0]))
+            run_report = self.output.showable(so_far, command_line.current().line.repeat_command)
+            document_file.write(path, report.dumps(run_report, safe_diagnosis(run_report)[0]))
             ended = self.clock()
             self.due = ended + (ended - began) / SAVING_RATIO
         except OSError:
@@ -223,7 +223,7 @@ def write_all(
     documents made elsewhere, by kind, and by "" the text for stdout where it holds no document;
     quietly: without complaints of what the system does not let write.
     """
-    command_line.now().documents = {}
+    command_line.current().documents = {}
     keeps = output.keeps and bool(run_report.entries)
     is_recorded = keeps and last_report.keep(text_of("json", run_report, diagnosis))
 
@@ -250,7 +250,7 @@ def save(option: str, path: str, text: Callable[[], str], quietly: bool = False)
         if not quietly:
             exits.complain(f"{option} {path}: {error.strerror}; {it} was not written")
     except Exception as error:
-        exits.complain(f"{option} {path}: {exits.of_error(error)[1]}; {it} was not written")
+        exits.complain(f"{option} {path}: {exits.exit_of_error(error)[1]}; {it} was not written")
     else:
         return True
     return False
@@ -270,7 +270,7 @@ def show(write: Callable[[], object], quietly: bool = False) -> bool:
         exits.abandon()
         return False
     except Exception as error:
-        exits.complain(f"stdout: {exits.of_error(error)[1]}; the result was not written")
+        exits.complain(f"stdout: {exits.exit_of_error(error)[1]}; the result was not written")
         return False
     return True
 
@@ -303,7 +303,7 @@ def _print(
     if not report.entries and exits.complaints:
         return  # the line on stderr has said why nothing was measured
     with units.shown_as(output.units):
-        styled = diagnosis if output.units == "si" else diagnosed(report)[0]
+        styled = diagnosis if output.units == "si" else safe_diagnosis(report)[0]
         console = terminal.console()
         if output.quiet:
             terminal.show(console, verdict(report, styled))
@@ -313,20 +313,20 @@ def _print(
             terminal.show(console, (Text(f"Written: {', '.join(map(safe, paths))}."),))
 
 
-def settle(status: str, sentence: str) -> None:
+def write_pending(status: str, sentence: str) -> None:
     """Writes the documents that are still owed, without steps, with the sentence as their note.
 
     One complaint has been made by then: nothing more is said of one that cannot be written.
     """
-    pending = command_line.now()
+    pending = command_line.current()
     paths, pending.documents = pending.documents, {}
     if not paths:
         return
     run_report = Report(
         status=status,
         tool={"version": __version__, "python": platform.python_version()},
-        started=pending.started,
-        elapsed_seconds=time.monotonic() - pending.began,
+        started=pending.started_utc,
+        elapsed_seconds=time.monotonic() - pending.began_monotonic,
         target={"share": pending.line.share},
         client=None,
         server=None,
@@ -334,7 +334,7 @@ def settle(status: str, sentence: str) -> None:
     )
     output = Output(in_order(paths), redaction=pending.redaction)
     run_report = output.showable(run_report)
-    write_all(run_report, diagnosed(run_report)[0], output, quietly=True)
+    write_all(run_report, safe_diagnosis(run_report)[0], output, quietly=True)
 
 
 def is_unsure(diagnosis: Diagnosis, only_steps: bool) -> bool:

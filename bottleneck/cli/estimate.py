@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from bottleneck.cli import exits, interrupts
-from bottleneck.cli.completion import checked
+from bottleneck.cli.completion import checked_word
 from bottleneck.cli.options import TextOrJson, flag, group, value
 from bottleneck.text import units
 from probes.core.stage import Refused
@@ -61,12 +61,12 @@ def estimate(verb: Verb = "pull", *, figures: Figures, format: TextOrJson = "tex
     link_rate = _read("--link", figures.link, units.parse_rate)
     window = _read("--window", figures.window, units.parse_size)
     envelope = Envelope(
-        verb=checked("estimate", verb, ("pull", "push")),
+        verb=checked_word("estimate", verb, ("pull", "push")),
         cached=figures.cached,
-        dialect=checked("--dialect", figures.dialect.lower(), DIALECTS),
+        dialect=checked_word("--dialect", figures.dialect.lower(), DIALECTS),
         link_bits_per_second=None if link_rate is None else 8 * link_rate,
         mtu_bytes=_within("--mtu", figures.mtu, 576, 65_535),
-        ipv6=checked("--ip", figures.ip, ("4", "6")) == "6",
+        ipv6=checked_word("--ip", figures.ip, ("4", "6")) == "6",
         vlan_tags=int(figures.vlan),
         rtt_seconds=_read("--rtt", figures.rtt, units.parse_seconds),
         windows=() if window is None else (Window(window),),

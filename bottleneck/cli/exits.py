@@ -37,7 +37,6 @@ LIMITS = {
 """Remedy by the end of an error's text."""
 
 complaints: list[str] = []
-"""Complaints of this run."""
 _hiding: list[Callable[[str], str]] = []
 
 
@@ -54,7 +53,7 @@ def hide_by(hide: Callable[[str], str]) -> None:
 
 def complain(text: str, visible: bool = True) -> None:
     """Prints one line on stderr, safe for a terminal; visible: False where stdout has it."""
-    from bottleneck.cli.streams import wrapped
+    from bottleneck.cli.streams import wrapped_text
     from bottleneck.text.safe import safe
 
     complaints.append(text)
@@ -63,12 +62,12 @@ def complain(text: str, visible: bool = True) -> None:
     for hide in _hiding:
         text = hide(text)
     try:
-        print(wrapped(f"bottleneck: {safe(text, 1000)}"), file=sys.stderr, flush=True)
+        print(wrapped_text(f"bottleneck: {safe(text, 1000)}"), file=sys.stderr, flush=True)
     except OSError:
         abandon(2)  # the exit code says it alone
 
 
-def of_error(error: Exception) -> tuple[int, str]:
+def exit_of_error(error: Exception) -> tuple[int, str]:
     """Returns exit code and sentence of the error that ended a command."""
     from bottleneck.agents.hosts import AgentLost, PartlyRan, StageError
     from bottleneck.agents.protocol import WireError

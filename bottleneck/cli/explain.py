@@ -59,7 +59,7 @@ def explain(
     """
     with interrupts.defer():
         from bottleneck.cli import documents, loading
-        from bottleneck.cli.completion import checked
+        from bottleneck.cli.completion import checked_word
         from bottleneck.documents.plots.zones import zone_curves_svg
         from bottleneck.estimate.template import TEMPLATE
         from bottleneck.report import last_report
@@ -70,7 +70,7 @@ def explain(
         print(TEMPLATE, end="")
         return exits.DONE
     output = documents.output(documents.in_format(format, outputs), screen)
-    side = None if figures.from_ is None else checked("--from", figures.from_, SIDES)
+    side = None if figures.from_ is None else checked_word("--from", figures.from_, SIDES)
     rates = (figures.tcp, figures.disk_read, figures.disk_write)
     typed = loading.TypedFigures(tuple(figures.copy or ()), figures.link, figures.rtt, side, *rates)
     names = list(files or ())
@@ -98,7 +98,7 @@ def _write_meaning(loaded: Report, output: Output) -> bool:
     """Writes what a report means; whether all of it was measured, decided and written."""
     from bottleneck.cli import documents
 
-    diagnosis = documents.diagnosed(loaded)[0]
+    diagnosis = documents.safe_diagnosis(loaded)[0]
     done = documents.write_all(loaded, diagnosis, output) and loaded.status == "complete"
     return done and not documents.is_unsure(diagnosis, only_steps=not diagnosis.copies)
 

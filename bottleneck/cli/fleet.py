@@ -82,7 +82,7 @@ def fleet(
         text = f"--budget: must be from {LEAST_BUDGET:g} to {MOST_BUDGET:g}"
         raise Refused("usage", text)
     layout = None if inventory is None else _read_fleet(inventory, hosts)
-    layout, tests = fleet_together.checked(layout, tests)
+    layout, tests = fleet_together.checked_fleet(layout, tests)
     if tests.plan:
         return _print_plan(layout, tests, output)
     status = "complete"
@@ -97,7 +97,9 @@ def fleet(
         reports, status = _measure(layout, inventory, hosts, tests, login, usual, yes, quiet.quiet)
     if output.redaction is not None:
         layout = hide_names(reports, layout)
-    result = results.judge_pairs(reports.rates, layout, usual, reports.missing, _skipped(reports))
+    result = results.judge_pairs(
+        reports.rates, layout, usual, reports.missing, _name_skipped(reports)
+    )
     unread = tuple(f"{file}: {reason}" for file, reason in reports.unread.items())
     result = replace(result, status=status, unread=unread)
     result = fleet_together.add_together(result, layout, reports, tests)
@@ -105,7 +107,7 @@ def fleet(
     return code if tests.reports is not None else _exit_code(result, reports, code, format)
 
 
-def _skipped(reports: Any) -> list[str]:
+def _name_skipped(reports: Any) -> list[str]:
     """Returns the files that are no reports; names them on stderr, if they are not too many."""
     skipped = [f"{file}: {reason}" for file, reason in reports.skipped.items()]
     for each in skipped[:MOST_SKIPPED]:
@@ -116,7 +118,6 @@ def _skipped(reports: Any) -> list[str]:
 
 
 def _exit_code(result: Result, reports: Any, code: int, format: str) -> int:
-    """Returns the exit code of a run; code: of its result."""
     if result.status == "interrupted":
         exits.complain("interrupted; continue with --resume")
         return exits.INTERRUPTED
@@ -171,7 +172,7 @@ def _measure(
 def _progress_writer(quiet: bool) -> Callable[[str], None]:
     from bottleneck.cli import command_line
 
-    redaction = command_line.now().redaction
+    redaction = command_line.current().redaction
     redact = redaction.text if redaction else str
     return lambda text: (
         None if quiet else print(safe(redact(text), 200), file=sys.stderr, flush=True)
@@ -274,7 +275,7 @@ def hide_names(reports: Any, fleet: Fleet | None) -> Fleet:
     servers = dict.fromkeys((*fleet.servers, *(each.server for each in pairs)))
     names = {name: f"client-{number}" for number, name in enumerate(clients, 1)}
     stores = {name: f"server-{number}" for number, name in enumerate(servers, 1)}
-    redaction = command_line.now().redact()
+    redaction = command_line.current().redact()
     for name in (*clients, *servers):
         redaction.learn("host", name)
     renamed = {pair: Pair(names[pair.client], stores[pair.server]) for pair in pairs}

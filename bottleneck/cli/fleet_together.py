@@ -19,8 +19,6 @@ DIRECTIONS = ("pull", "push")
 
 @options.group("Tests")
 class Tests:
-    """Tests to make."""
-
     plan: bool = options.flag("Print the timetable and its load; measure nothing.")
     reports: Path | None = options.value(
         "DIR", "Judge the reports in DIR; measure nothing.", readable=False
@@ -42,7 +40,7 @@ class Tests:
     budget: float = options.value("SECONDS", "Time limit for each test.", 20.0)
 
 
-def checked(fleet: Fleet | None, tests: Tests) -> tuple[Fleet | None, Tests]:
+def checked_fleet(fleet: Fleet | None, tests: Tests) -> tuple[Fleet | None, Tests]:
     """Returns the fleet of the clients that copy at once: the inventory's first, each pair once.
 
     Raises Refused, "usage", where --together is not possible.

@@ -32,7 +32,6 @@ class Knob:
     """An option of `probe` that sets a field of a stage's Setting."""
 
     name: str
-    """Name of its option."""
     metavar: str
     """Empty: it is a flag, whose word is YES."""
     help: str
@@ -169,8 +168,7 @@ OF_COPIES = tuple(each for each in KNOBS if each.name in ("request-size", "depth
 """Knobs of `diagnose`: they hold for its copies over SMB alone."""
 
 
-def of_stage(stage: str) -> tuple[Knob, ...]:
-    """Returns the knobs that a stage has."""
+def stage_knobs(stage: str) -> tuple[Knob, ...]:
     return tuple(each for each in KNOBS if each.key(stage))
 
 
@@ -201,7 +199,7 @@ def stage_of(line: CommandLine) -> str | None:
     return stage if line.command == "probe" and stage in STAGES else None
 
 
-def of_others(line: CommandLine) -> set[str]:
+def useless_parameters(line: CommandLine) -> set[str]:
     """Returns parameters that the help of `probe STAGE` leaves out: its stage has no use for them.
 
     They are those that `probe` refuses, and those that its stage does not read.
@@ -238,7 +236,7 @@ def settings(stage: str, words: Mapping[str, str]) -> dict[str, Any]:
         if word is None:
             continue
         if key is None:
-            names = ", ".join(f"--{each.name}" for each in of_stage(stage)) or "no such options"
+            names = ", ".join(f"--{each.name}" for each in stage_knobs(stage)) or "no such options"
             raise Refused("usage", f"probe {stage}: --{knob.name} not allowed here; it has {names}")
         try:
             is_list = keys(setting)[key].endswith(MANY)

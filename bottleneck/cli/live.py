@@ -42,7 +42,7 @@ class View:
             self.frozen ^= key == ord(" ")
             self.by_name ^= key == ord("s")
 
-    def ordered(self, lines: Sequence[Line]) -> list[Line]:
+    def ordered_lines(self, lines: Sequence[Line]) -> list[Line]:
         """Returns the lines, the fastest first, or by name."""
         return sorted(
             lines, key=lambda each: (each.name if self.by_name else "", -each.bytes_per_second)
@@ -58,7 +58,7 @@ def show(pid: int, address: str, seconds: float | None) -> int:
     console, view = terminal.console(), View()
     until = None if seconds is None else time.monotonic() + seconds
     is_screen = progress.moves(console)
-    with live.feed(pid, address) as feed, _screen(console, is_screen) as keys:
+    with live.open_feed(pid, address) as feed, _open_screen(console, is_screen) as keys:
         try:
             with interrupts.let_through():
                 idle = False
@@ -99,11 +99,11 @@ def _seconds(feed: Feed, view: View, keys: list[int], until: float | None) -> It
         if feed.ended:
             return
         if ready and not view.over:
-            yield view.ordered(lines)
+            yield view.ordered_lines(lines)
 
 
 @contextlib.contextmanager
-def _screen(console: Console, is_screen: bool) -> Iterator[list[int]]:
+def _open_screen(console: Console, is_screen: bool) -> Iterator[list[int]]:
     """Opens a screen without a cursor, where keys are read as they are pressed; then restores all.
 
     Yields the descriptors that keys come from.

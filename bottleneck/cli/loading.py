@@ -189,7 +189,7 @@ def each_of(name: str, skipped: list[str] | None = None) -> Iterator[Report]:
         yield load(path)
         return
     none = True
-    ordered = sorted(files, key=_changed, reverse=True)
+    ordered = sorted(files, key=_changed_time, reverse=True)
     if skipped is not None and len(ordered) > MOST_LOADED:
         skipped.append(f"{name}: {len(ordered)} files, the {MOST_LOADED} changed last are read")
     for each in ordered[:MOST_LOADED]:
@@ -211,7 +211,7 @@ def age_seconds(report: Report) -> float:
     return (datetime.now(UTC) - began(report)).total_seconds()
 
 
-def _changed(path: Path) -> float:
+def _changed_time(path: Path) -> float:
     """Returns the time of the last change; the earliest of all where the file has gone."""
     try:
         return os.stat(path).st_mtime  # noqa: PTH116 - whatever the pattern gave

@@ -17,7 +17,7 @@ from bottleneck.agents.bootstrap import command_for
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli import command_line, completion, documents, exits, interrupts, options, streams
 from bottleneck.cli.documents import Output
-from bottleneck.cli.progress import Intervals, watching
+from bottleneck.cli.progress import Intervals, show_progress
 from bottleneck.login import credentials
 from bottleneck.login.target import Target, make_local, parse, parse_device, parse_file, parse_peer
 from bottleneck.report.report import Report
@@ -67,12 +67,12 @@ def choose(
     without_target: bool = False,
 ) -> plan.Options:
     """Returns the options, checked before anything is reached."""
-    pending = command_line.now()
-    pending.loading_seconds = time.monotonic() - pending.began
+    pending = command_line.current()
+    pending.loading_seconds = time.monotonic() - pending.began_monotonic
     folder, share, dialects = ends.folder, others.client_share, copies.dialects
     dialect_names = tuple(each.strip().lower() for each in dialects.split(",")) if dialects else ()
     for each in dialect_names:
-        completion.checked("--dialects", each, DIALECTS)
+        completion.checked_word("--dialects", each, DIALECTS)
     if ends.agent != "none":
         command_for(ends.agent)
     _check_folder(folder)
@@ -116,7 +116,7 @@ def _security(copies: options.Copies, target: Target) -> str:
     words = {"signing": copies.signing or "", "encryption": copies.encryption or ""}
     for name, word in words.items():
         if word:
-            completion.checked(f"--{name}", word, options.ON_OR_OFF)
+            completion.checked_word(f"--{name}", word, options.ON_OR_OFF)
         if word and target.path:
             text = f"--{name}: TARGET must be //host/share; a mount has options of its own"
             raise Refused("usage", text)
@@ -136,7 +136,7 @@ def _native_command(command: str | None, target: Target) -> tuple[str, ...]:
         raise Refused("usage", f"{option}: TARGET must be a folder of a mounted share")
     try:
         words = shlex.split(command)
-        copy_program.of_user(words)
+        copy_program.user_program(words)
     except ValueError as error:
         text = f"{option}: {str(error).lower()}; as in 'rsync -a {{source}} {{target}}'"
         raise Refused("usage", text) from None
@@ -175,7 +175,7 @@ def log_in_as(login: options.Login, target: Target) -> Access:
     prompt = getpass.getpass if sys.stdin.isatty() else None
     user = login.user or target.username
     access = credentials.access(user, login.domain, login.auth_file, login.allow_guest, prompt)
-    if (hidden := command_line.now().redaction) is not None:
+    if (hidden := command_line.current().redaction) is not None:
         hidden.learn("user", access.username)
         hidden.learn("domain", access.domain)
     return access
@@ -205,7 +205,7 @@ def ask(question: str, purpose: str, done: str) -> None:
     """
     if not sys.stdin.isatty():
         raise Refused("usage", f"cannot ask before {purpose}: not a terminal; use --yes")
-    print(streams.wrapped(f"{question} [y/N]"), end=" ", file=sys.stderr, flush=True)
+    print(streams.wrapped_text(f"{question} [y/N]"), end=" ", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise Refused("usage", f"nothing was {done}")
 
@@ -236,7 +236,7 @@ def measure(setup: plan.Options, access: Access, output: Output) -> tuple[Report
 
     A failure is complained of. Interrupts must be deferred.
     """
-    with telling(output) as tell:
+    with event_listener(output) as tell:
         session = Session(setup, access, tell, documents.Saving(output))
         code, sentence = _measure(session)
     if not sentence and session.unclosed:
@@ -245,7 +245,7 @@ def measure(setup: plan.Options, access: Access, output: Output) -> tuple[Report
     if sentence:
         session.log.note(sentence)
         # If the run measured nothing, the plugin's answer is this sentence.
-        on_stdout = command_line.now().plugin and not session.log.entries()
+        on_stdout = command_line.current().plugin and not session.log.entries()
         exits.complain(sentence, visible=not on_stdout)
     report, diagnosis, broken = interpret(session.report(), output, bool(sentence))
     return report, diagnosis, code or (exits.INTERNAL if broken else exits.DONE)
@@ -256,8 +256,8 @@ def interpret(report: Report, output: Output, complained: bool) -> tuple[Report,
 
     A break is complained of, unless something else was.
     """
-    report = output.showable(report, command_line.now().line.repeating)
-    diagnosis, trouble = documents.diagnosed(report)
+    report = output.showable(report, command_line.current().line.repeat_command)
+    diagnosis, trouble = documents.safe_diagnosis(report)
     if not trouble:
         return report, diagnosis, False
     if not complained:
@@ -266,13 +266,13 @@ def interpret(report: Report, output: Output, complained: bool) -> tuple[Report,
 
 
 @contextmanager
-def telling(output: Output) -> Iterator[Callable[[Event], None]]:
+def event_listener(output: Output) -> Iterator[Callable[[Event], None]]:
     """Yields a function that takes a session's events, without names where they are hidden."""
     intervals = None
     if output.interval_seconds is not None:
         stream = sys.stderr if output.on_stdout else sys.stdout
         intervals = Intervals(output.interval_seconds, stream)
-    with watching(output.quiet, output.units, intervals) as tell:
+    with show_progress(output.quiet, output.units, intervals) as tell:
         redaction = output.redaction
         if redaction is None:
             yield tell
@@ -289,7 +289,7 @@ def _measure(session: Session) -> tuple[int, str]:
     """Returns exit code of the run and a sentence about its end; the session has its status."""
     late: list[bool] = []
     # Where loading took long, the end of the run takes long, too.
-    slow = END_LOADINGS * min(command_line.now().loading_seconds, MOST_LOADING_SECONDS)
+    slow = END_LOADINGS * min(command_line.current().loading_seconds, MOST_LOADING_SECONDS)
     seconds = session.world.options.budget_seconds + LATE_SECONDS - slow
     try:
         with interrupts.let_through(), interrupts.ended_by(seconds, CLOSING_SECONDS) as late:
@@ -299,7 +299,7 @@ def _measure(session: Session) -> tuple[int, str]:
     except Exception as error:
         if not interrupts.is_behind(error):
             session.status = "failed"
-            code, sentence = exits.of_error(error)
+            code, sentence = exits.exit_of_error(error)
             return code, "; ".join([sentence, *(e for e in session.unclosed if sentence not in e)])
     else:
         return exits.DONE, ""

@@ -1,6 +1,6 @@
 """The options that several commands share: the same names everywhere, in groups that go together.
 
-A command takes a group as one argument; `grouped` shows its fields to typer, one option each.
+A command takes a group as one argument; `expanded_command` gives typer an option for each field.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HERE = "the current directory"
 ON_OR_OFF = ("on", "off")
 
 
-def with_default(help: str, default: object) -> str:
+def default_help(help: str, default: object) -> str:
     """Returns a sentence of the help with a default: `Size of the file [default: 1GB].`"""
     text = f"{default:g}" if isinstance(default, float) else default
     return help if default in (None, "") else f"{help.removesuffix('.')} [default: {text}]."
@@ -45,7 +45,7 @@ def value(
 
     usual: the default in the help, where it is found later. also: a second name.
     """
-    texts = {"help": with_default(help, usual or default), "show_default": False}
+    texts = {"help": default_help(help, usual or default), "show_default": False}
     option = {"metavar": metavar, "autocompletion": complete, **texts, **settings}
     return field(default=default, metadata={"option": option, "short": (also,) if also else ()})
 
@@ -72,10 +72,10 @@ def format_of(*words: str, help: str) -> Any:
     return typer.Option(
         "--format",
         metavar="NAME",
-        help=with_default(help, words[0]),
+        help=default_help(help, words[0]),
         show_default=False,
         autocompletion=completion.one_of(*words),
-        callback=lambda word: completion.checked("--format", word, words),
+        callback=lambda word: completion.checked_word("--format", word, words),
         rich_help_panel="Output",
     )
 
@@ -86,8 +86,6 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before writing test
 
 @group("Login")
 class Login:
-    """Options of the login."""
-
     user: str | None = value(
         "NAME",
         "User name for the SMB login; the password comes from --auth-file, BOTTLENECK_PASSWORD or "
@@ -99,7 +97,7 @@ class Login:
 
 
 @group("Expectations")
-class Expected:
+class Expectations:
     """A stored report, and the expectations of it or of a measurement."""
 
     report: str | None = value(
@@ -192,8 +190,6 @@ def _switch(help: str) -> Any:
 
 @group("Copies")
 class Copies:
-    """Properties of the copies."""
-
     dialects: str | None = value(
         "LIST",
         "Comma-separated SMB dialects: smb1, 2.0.2, 2.1, 3.0, 3.0.2, 3.1.1.",
@@ -334,7 +330,7 @@ USUAL_COPIES, NO_OTHERS, USUAL_DISK, USUAL_SCREEN = Copies(), Others(), Disk(), 
 """Values for a command without such options."""
 
 
-def grouped(command: Command) -> Command:
+def expanded_command(command: Command) -> Command:
     """Returns the command as typer takes it: with an option for each field of its groups."""
     hints = typing.get_type_hints(command, include_extras=True)
     groups = {name: kind for name, kind in hints.items() if is_dataclass(kind)}

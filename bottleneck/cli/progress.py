@@ -52,7 +52,7 @@ Tell = Callable[[Event], None]
 
 
 @contextmanager
-def watching(
+def show_progress(
     quiet: bool, style: units.Style = "si", intervals: Intervals | None = None
 ) -> Iterator[Tell]:
     """Yields a function that takes a session's events; rates are shown in that style.
@@ -63,17 +63,17 @@ def watching(
         yield lambda event: None
         return
     if intervals is not None:
-        yield _styled(intervals.take, style)
+        yield _styled_tell(intervals.take, style)
         return
     console = terminal.console(stderr=True)
     if moves(console):
         with _board(console) as tell:
-            yield _styled(tell, style)
+            yield _styled_tell(tell, style)
     elif console.file.isatty():
         board = Board(terminal.signs_of(console))
-        yield _styled(lambda event: _show(event, board, console), style)
+        yield _styled_tell(lambda event: _show(event, board, console), style)
     else:
-        yield _styled(_plain, style)
+        yield _styled_tell(_plain, style)
 
 
 def moves(console: Console) -> bool:
@@ -81,7 +81,7 @@ def moves(console: Console) -> bool:
     return console.file.isatty() and console.is_interactive and console.is_terminal
 
 
-def _styled(tell: Tell, style: units.Style) -> Tell:
+def _styled_tell(tell: Tell, style: units.Style) -> Tell:
     def tell_styled(event: Event) -> None:
         # Around each event alone: the documents that a run saves on its way have no style.
         with units.shown_as(style):
@@ -97,7 +97,7 @@ def _plain(event: Event) -> None:
     """Prints a line for each step that ended."""
     if not event.outcome:
         return
-    text = f"{event.step}: {_ending(event)}"
+    text = f"{event.step}: {_outcome_text(event)}"
     for side, usage in (("client", event.client), ("server", event.server)):
         core, _, memory = busy_text(usage).partition(" ")
         text += f"; {side} CPU {core}" if core else ""
@@ -105,10 +105,10 @@ def _plain(event: Event) -> None:
     rest = f"{max(0.0, event.budget_seconds - event.elapsed_seconds):.0f} s left"
     line = f"{event.elapsed_seconds:5.1f} s  {text}  ({rest})"
     # Nobody may read it any more: no run ends for that.
-    print(safe(line, LONGEST_ENDING), file=cast(IO[str], _Unbroken(sys.stderr)), flush=True)
+    print(safe(line, LONGEST_ENDING), file=cast(IO[str], _LossyStream(sys.stderr)), flush=True)
 
 
-def _ending(event: Event) -> str:
+def _outcome_text(event: Event) -> str:
     rate = event.bytes_per_second
     return units.rate_text(rate) if rate and event.outcome == "measured" else event.outcome
 
@@ -142,7 +142,7 @@ class Intervals:
                 f"{last.elapsed_seconds:6.1f} to {now.elapsed_seconds:6.1f} s  {step}  "
                 f"{units.size_text(moved_bytes)}  {units.rate_text(moved_bytes / elapsed)}"
             )
-            stream = cast(IO[str], _Unbroken(self.stream))
+            stream = cast(IO[str], _LossyStream(self.stream))
             print(safe(line, LONGEST_ENDING), file=stream, flush=True)
             self.last[event.part] = now
 
@@ -264,14 +264,14 @@ def titles(width: int) -> str:
     return row("step", "rate", scale, ("client CPU RAM", "server CPU RAM"), width)
 
 
-def finished(event: Event, signs: Signs, width: int) -> str:
+def finished_line(event: Event, signs: Signs, width: int) -> str:
     """Returns the line of a step that was measured: rate, its bar, and both hosts."""
     rate = event.bytes_per_second or 0.0
     room = bar_columns(width)
     share = units.log_share(rate) if rate and room else 0.0
     bar = terminal.bar(share, 1.0, room, signs) if share > 0 else ""
     cells = tuple(busy_text(usage) or signs.none for usage in (event.client, event.server))
-    return row(event.step, _ending(event), bar, cells, width)
+    return row(event.step, _outcome_text(event), bar, cells, width)
 
 
 def _show(event: Event, board: Board, console: Console) -> None:
@@ -285,13 +285,13 @@ def _show(event: Event, board: Board, console: Console) -> None:
     if not board.headed:
         board.headed = True
         terminal.line(console, titles(console.width), "dim")
-    terminal.line(console, finished(event, board.signs, console.width))
+    terminal.line(console, finished_line(event, board.signs, console.width))
 
 
 @contextmanager
 def _board(console: Console) -> Iterator[Tell]:
     # Where the terminal goes away while the run goes on, the run is not to end for that.
-    stream = _Unbroken(console.file)
+    stream = _LossyStream(console.file)
     console.file = cast(IO[str], stream)
     board = Board(terminal.signs_of(console))
     live = _Live(
@@ -328,7 +328,7 @@ class _Live(Live):
         return [Control(*up * max(0, rows - 1)), *super().process_renderables(renderables)]
 
 
-class _Unbroken:
+class _LossyStream:
     """A stream whose reader may go away: what is written then is lost."""
 
     def __init__(self, stream: IO[str]) -> None:
@@ -337,7 +337,6 @@ class _Unbroken:
         """Rows from the first one down to the cursor."""
 
     def write(self, text: str) -> int:
-        """Writes to the stream."""
         self.rows += text.count("\n") - sum(int(up or 1) for up in _UP.findall(text))
         try:
             return self._stream.write(text)
@@ -345,7 +344,6 @@ class _Unbroken:
             return len(text)
 
     def flush(self) -> None:
-        """Flushes the stream."""
         try:
             self._stream.flush()
         except OSError:

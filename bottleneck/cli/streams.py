@@ -48,7 +48,7 @@ def obey_locale() -> None:
                 stream.reconfigure(encoding="ascii", errors="backslashreplace")
 
 
-def wrapped(text: str) -> str:
+def wrapped_text(text: str) -> str:
     """Returns text for stderr, broken between words where that is a terminal."""
     if not sys.stderr.isatty():
         return text

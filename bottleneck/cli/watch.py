@@ -28,8 +28,6 @@ LEAST_SECONDS, MOST_SECONDS = 2.0, 3600.0
 
 @options.group("Watching")
 class Watching:
-    """Options of watching."""
-
     agent: str = options.value(
         "SPEC",
         "Observe the other host too, through ssh://[user@]host[:port] or exec:COMMAND.",
@@ -60,7 +58,7 @@ def watch(
         from probes.core.stage import Refused
 
     agent, seconds = watching.agent, 10.0 if watching.seconds is None else watching.seconds
-    output = documents.output(documents.with_report(outputs), screen)
+    output = documents.output(documents.add_report(outputs), screen)
     if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
         raise Refused("usage", f"--seconds: must be from {LEAST_SECONDS:.0f} to {MOST_SECONDS:.0f}")
     if agent != "none":
@@ -73,7 +71,7 @@ def watch(
     setup = Options(pid, host, agent, seconds)
     began = time.monotonic()
     with interrupts.defer():
-        with measuring.telling(output) as tell_event:
+        with measuring.event_listener(output) as tell_event:
 
             def tell(label: str) -> None:
                 tell_event(Event(label, time.monotonic() - began, seconds + 3.0))

@@ -9,7 +9,7 @@ from bottleneck.doctor.look import CLIENT, COSTS, MISSING, OK, SERVER, SHARE, Ch
 from bottleneck.login.target import spelling_hint
 from bottleneck.text.units import rate_text, size_text
 from probes import STAGES
-from probes.core.stage import described
+from probes.core.stage import stages_of
 from probes.files.free_space import LEAST_SHARE_BYTES, beyond_reserve_bytes, no_room
 from probes.host.facts import Place, Readiness
 
@@ -17,10 +17,10 @@ OLDEST_FIO = (3, 0)
 SMALL_BYTES = 256 << 20
 CLOCK_SECONDS = 60.0
 KERBEROS_SECONDS = 300.0
-BETWEEN_HOSTS = tuple(each.name for each in described(STAGES) if each.by_agent)
+BETWEEN_HOSTS = tuple(each.name for each in stages_of(STAGES) if each.by_agent)
 STARTED_THERE = "copies started by the server"
 WITHOUT_AGENT = (*BETWEEN_HOSTS, "disk of the server", STARTED_THERE)
-OVER_SMB = tuple(each.name for each in described(STAGES) if "share" in each.needs)
+OVER_SMB = tuple(each.name for each in stages_of(STAGES) if "share" in each.needs)
 SMB1_EXTRA = "uv tool install '.[smb1]' in a clone"
 OTHER_SYSTEMS = frozenset(("win32", "darwin"))
 """Systems in Readiness.families whose interfaces ethtool does not read."""

@@ -79,7 +79,7 @@ class Findings:
     mount_trouble: Trouble | None = None
     """Set if nothing is mounted there."""
     offered: Details | None = None
-    """probes.smb.server_query.offered() of the file server."""
+    """probes.smb.server_query.query_dialects() of the file server."""
     share_trouble: Trouble | None = None
     session: Details | None = None
     """Dialect, signing and encryption of the one login."""
@@ -164,7 +164,7 @@ def _address(host: str, port: int) -> tuple[str, Trouble | None]:
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
         return "", Trouble("unreachable", f"{host}: cannot resolve the name ({why.lower()})")
-    return peers.with_zone(addresses[0][4]), None
+    return peers.zoned_address(addresses[0][4]), None
 
 
 def _trouble(error: Exception) -> Trouble:

@@ -87,7 +87,7 @@ def verdict(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
     if main_copy is not None and _has_result(main_copy):
         yield Text(f"Confidence: {phrases.confidence_text(main_copy.verdict)}", label=True)
     yield from _program(report, main_copy)
-    end = ending(report, main_copy)
+    end = partial_sentence(report, main_copy)
     if end:
         yield Text(safe(end, LONGEST_LINE), "alarm")
 
@@ -111,14 +111,14 @@ def _program(report: Report, copy: CopyDiagnosis | None) -> Iterator[Text]:
     yield Text(safe(f"Watched: {program.name}{process}{''.join(places)}{over}", LONGEST_SENTENCE))
 
 
-def ending(report: Report, copy: CopyDiagnosis | None) -> str:
+def partial_sentence(report: Report, copy: CopyDiagnosis | None) -> str:
     """Returns a sentence on partial results and what is missing; empty if they are complete."""
     if report.status == "complete":
         return ""
     details = stages.ENDINGS.get(report.status, report.status)
     if report.status == "partial":
-        gaps = _lost(report, copy).items()
-        parts = [f"{names} not measured{_bracketed(reason)}" for reason, names in gaps]
+        gaps = _unmeasured_by_reason(report, copy).items()
+        parts = [f"{names} not measured{_in_brackets(reason)}" for reason, names in gaps]
         counts = {"tests skipped": _count(report, Skipped), "tests failed": _count(report, Failed)}
         rest = ", ".join(f"{name}: {count}" for name, count in counts.items() if count)
         details = "; ".join(parts) or rest or details
@@ -218,7 +218,7 @@ def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
         for each in diagnosis.comparisons
         if each.about == "small-files" and report.entries[each.steps[0]][0].setting.get("tree")
     ]
-    failures = stages.grouped(
+    failures = stages.join_names(
         (copy.verdict.sentence, copy.copy)
         for copy in diagnosis.copies
         if copy.bytes_per_second is None
@@ -227,10 +227,10 @@ def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
     if main_copy is not None and not main_copy.bytes_per_second:
         failures.pop(main_copy.verdict.sentence, None)
     lines += [f"Not measured: {names}: {why}" for why, names in failures.items()]
-    reasons = _lost(report, main_copy)
+    reasons = _unmeasured_by_reason(report, main_copy)
     # The verdict of a partial report has them.
     gaps = reasons.items() if report.status != "partial" else ()
-    lines += [f"Not measured: {names}{_bracketed(why)}." for why, names in gaps]
+    lines += [f"Not measured: {names}{_in_brackets(why)}." for why, names in gaps]
     listed = [why for why in (*reasons, *failures) if why]
     missing = (e for e in stages.missing_lines(report) if not any(why in e for why in listed))
     rest = [f"Not tested: {each}." for each in missing]
@@ -250,7 +250,7 @@ def _left_out(report: Report, diagnosis: Diagnosis) -> Iterator[Text]:
         yield Text(safe(each, LONGEST_LINE), apart=not index)
 
 
-def _bracketed(why: str) -> str:
+def _in_brackets(why: str) -> str:
     """Returns a reason in brackets: ` (out of time: use a larger --budget)`."""
     if why.endswith(")"):
         reason, _, remedy = why[:-1].rpartition(" (")
@@ -258,13 +258,13 @@ def _bracketed(why: str) -> str:
     return why and f" ({why})"
 
 
-def _lost(report: Report, copy: CopyDiagnosis | None) -> dict[str, str]:
+def _unmeasured_by_reason(report: Report, copy: CopyDiagnosis | None) -> dict[str, str]:
     """Returns the unmeasured parts of the main copy's path, by the reason."""
     copy_only = bool(report.target.get("copy_alone"))
-    return stages.grouped(() if copy is None or copy_only else _unmeasured(report, copy))
+    return stages.join_names(() if copy is None or copy_only else _missing_parts(report, copy))
 
 
-def _unmeasured(report: Report, copy: CopyDiagnosis) -> Iterator[tuple[str, str]]:
+def _missing_parts(report: Report, copy: CopyDiagnosis) -> Iterator[tuple[str, str]]:
     """Yields reason and name of each part that every byte passes and no test measured."""
     if not copy.bytes_per_second:
         return

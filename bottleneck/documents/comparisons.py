@@ -27,7 +27,7 @@ def _shape(row: document.RawRow) -> str | None:
     return f"{units.count_text(depth)} x {units.size_text(size)}"
 
 
-def _starting(row: document.RawRow) -> str:
+def _difference_text(row: document.RawRow) -> str:
     difference = units.times_text(row["ratio"]) if row["significant"] else NO_DIFFERENCE
     return f"{difference}{'' if row['durable'] else ' *'}"
 
@@ -134,7 +134,7 @@ OF_COPIES = {
             document.word("source", "cache"),
             document.figure("sender starts", units.rate_text, "sender_bytes_per_second"),
             document.figure("receiver starts", units.rate_text, "receiver_bytes_per_second"),
-            document.Field("difference", _starting),
+            document.Field("difference", _difference_text),
         ),
         remark="* acknowledged rate: the copy that the server started was not flushed",
     ),

@@ -93,7 +93,7 @@ def _section(name: str, report: Report, diagnosis: Diagnosis, verbose: bool) -> 
             yield from (*stages.stages(report), *jobs(report))
             yield from (*stages.runs(report), *stages.transfers(report))
         case "skipped":
-            yield from stages.missing(report)
+            yield from stages.missing_tests(report)
             yield from points("Notes", report.notes)
             yield from stages.reasons(report)
 

@@ -30,8 +30,6 @@ Mark = Literal["", "chosen", "cap", "soft"]
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph."""
-
     text: str
     style: Style = ""
     hanging: str = ""
@@ -108,7 +106,6 @@ class Table:
     """Columns of a terminal that has room for it, if it fits at all."""
 
     def add(self, *cells: Cell, mark: Mark = "") -> None:
-        """Adds a line."""
         self.rows.append(Row(cells, mark))
 
 

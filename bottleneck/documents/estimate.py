@@ -37,13 +37,13 @@ def blocks(estimate: Estimate) -> Iterator[Block]:
         table.add(cap_text(each.ceiling), rate_text(rate), bits_beside(rate))
     yield table
     rules = [f"{cap_text(each.ceiling)}: {each.evidence[0]}." for each in estimate.claims]
-    yield from points("How each was computed", [*_expected(estimate), *rules])
+    yield from points("How each was computed", [*_expected_range(estimate), *rules])
     yield from points("Duration", _times(estimate))
     missing = [f"{part_name((e.component, e.side))}: use {e.needs}." for e in estimate.missing]
     yield from points("Not estimated", [*missing, NOT_ESTIMATED])
 
 
-def _expected(estimate: Estimate) -> Iterator[str]:
+def _expected_range(estimate: Estimate) -> Iterator[str]:
     """Yields why the two ends of the expected range differ."""
     low, high = estimate.in_turn, estimate.overlapped
     if low is not None and high is not None and low < high:
@@ -73,7 +73,7 @@ def estimate_json(estimate: Estimate) -> str:
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "given": _inputs(estimate),
-        "ceilings": [_ceiling(each) for each in estimate.claims],
+        "ceilings": [_ceiling_row(each) for each in estimate.claims],
         "unknown": [
             {name: getattr(each, name) for name in ("component", "side", "needs")}
             for each in estimate.missing
@@ -87,7 +87,7 @@ def estimate_json(estimate: Estimate) -> str:
     return json.dumps(document, indent=1, allow_nan=False)
 
 
-def _ceiling(claim: Claim) -> dict[str, Any]:
+def _ceiling_row(claim: Claim) -> dict[str, Any]:
     ceiling = asdict(claim.ceiling)
     del ceiling["steps"], ceiling["standing"]
     return {**ceiling, "rule": claim.evidence[0]}

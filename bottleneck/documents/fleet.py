@@ -228,7 +228,7 @@ def _worst_first(fleet: Fleet, finding: Findings) -> tuple[list[str], list[str]]
     )
 
 
-def explained(finding: Findings) -> dict[Pair, list[Node]]:
+def nodes_by_pair(finding: Findings) -> dict[Pair, list[Node]]:
     """Returns the nodes that are named for each slow pair."""
     slow: dict[Pair, list[Node]] = {}
     for each in finding.culprits:
@@ -251,7 +251,7 @@ _STATES: tuple[State, ...] = ("ok", "unknown", "critical")
 def _cases(result: Result) -> Iterator[Ruling]:
     yield from fleet_together.cases(result.together)
     for finding in result.findings[:1]:
-        nodes, slow = explained(finding), set(finding.slow)
+        nodes, slow = nodes_by_pair(finding), set(finding.slow)
         threshold = SLOW * finding.usual_bytes_per_second
         for pair, rate in sorted(result.rates[finding.copy].items()):
             name = f"{pair_text(pair)}: {finding.copy}"
@@ -313,7 +313,7 @@ def _heat(result: Result) -> Iterator[Block]:
     finding = result.findings[0]
     clients, servers = _worst_first(result.fleet, finding)
     clients, servers = clients[: html.MOST_HEAT_ROWS], servers[: html.MOST_HEAT_COLUMNS]
-    slow, rates = explained(finding), result.rates[finding.copy]
+    slow, rates = nodes_by_pair(finding), result.rates[finding.copy]
     cells = tuple(
         HeatCell(row, column, rate, "", Pair(client, server) in slow)
         for row, client in enumerate(clients)

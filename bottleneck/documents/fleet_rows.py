@@ -11,7 +11,7 @@ from typing import Any
 
 from bottleneck import __version__
 from bottleneck.documents import fleet_together
-from bottleneck.documents.fleet import explained, headline, sentences
+from bottleneck.documents.fleet import headline, nodes_by_pair, sentences
 from bottleneck.documents.rows import cell
 from bottleneck.fleet.records import Culprit, Fleet, Pair
 from bottleneck.fleet.result import Result
@@ -22,7 +22,7 @@ SCHEMA = "copy-bottleneck/fleet/1"
 def to_json(result: Result, extra: dict[str, Any] | None = None) -> str:
     """Returns one document: bytes, seconds and ratios; a figure not measured is absent."""
     finding = result.findings[0] if result.findings else None
-    slow = {} if finding is None else explained(finding)
+    slow = {} if finding is None else nodes_by_pair(finding)
     pairs = sorted({pair for rates in result.rates.values() for pair in rates})
     document = {
         "schema": SCHEMA,

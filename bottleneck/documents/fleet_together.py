@@ -165,11 +165,11 @@ def to_plain(test: Together) -> dict[str, Any]:
             for each in test.suspects
         ],
         "reason": test.reason,
-        "taken": [_taken(each) for each in test.clients],
+        "taken": [_taken_row(each) for each in test.clients],
     }
 
 
-def _taken(each: ClientRates) -> dict[str, Any]:
+def _taken_row(each: ClientRates) -> dict[str, Any]:
     return {
         "client": each.pair.client,
         "alone_bytes_per_second": each.alone_bytes_per_second,

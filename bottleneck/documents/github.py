@@ -43,7 +43,7 @@ def github_text(judgement: Judgement) -> str:
 
 def github_summary(judgement: Judgement) -> str:
     """Returns Markdown for $GITHUB_STEP_SUMMARY: the verdict, the expectations, the copies."""
-    lines = [f"### bottleneck: {judgement.state.upper()}", "", _marked(judgement.sentence, 2000)]
+    lines = [f"### bottleneck: {judgement.state.upper()}", "", _safe_text(judgement.sentence, 2000)]
     expected = worst_first(judgement)
     if expected:
         lines += ["", "| | expected | found | |", "|---|---|---:|---|"]
@@ -72,14 +72,14 @@ def _origin(judgement: Judgement) -> Iterator[str]:
     if report is None:
         return
     if share_of(judgement):
-        yield _marked(share_of(judgement), LONGEST_TEXT)
+        yield _safe_text(share_of(judgement), LONGEST_TEXT)
     age = judgement.age_seconds
     ago = "" if age is None else f" ({age_text(age)} ago)"
-    yield f"measured {_marked(report.started, 40)}{ago}"
+    yield f"measured {_safe_text(report.started, 40)}{ago}"
     yield f"the run is {report.status}"
     version = report.tool.get("version")
     if isinstance(version, str):
-        yield f"bottleneck {_marked(version, 40)}"
+        yield f"bottleneck {_safe_text(version, 40)}"
 
 
 def _annotation(state: State, title: str, message: str) -> str:
@@ -92,9 +92,9 @@ def _data(text: str) -> str:
 
 
 def _row(cells: tuple[str, ...]) -> str:
-    return f"| {' | '.join(_marked(each, LONGEST_TEXT) for each in cells)} |"
+    return f"| {' | '.join(_safe_text(each, LONGEST_TEXT) for each in cells)} |"
 
 
-def _marked(text: str, longest: int) -> str:
+def _safe_text(text: str, longest: int) -> str:
     """Returns text that Markdown shows as it is, at a line's start too; no bar ends a cell."""
     return at_start(safe(text, longest))

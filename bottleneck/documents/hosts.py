@@ -12,7 +12,7 @@ from bottleneck.analysis.phrases import cell_text
 from bottleneck.analysis.rules.bus.links import slot_text
 from bottleneck.analysis.rules.network import wrong_path
 from bottleneck.documents.document import Block, Fact, Facts, Points, Text, points
-from bottleneck.documents.stages import grouped
+from bottleneck.documents.stages import join_names
 from bottleneck.report.report import Report, Step
 from bottleneck.text import units
 from bottleneck.text.safe import safe
@@ -241,7 +241,7 @@ def _lines(step: Step, details: Details, one_host: bool) -> Iterator[str]:
         facts = "; ".join(part for part in _way(details, verb, one_host) if part)
         if facts:
             yield f"{sender} to {steps.other(sender)}: {facts}"
-    yield from _missing(details)
+    yield from _unmeasured_lines(details)
 
 
 def _round_trip(details: Details) -> Iterator[str]:
@@ -295,10 +295,10 @@ def _way(details: Details, verb: str, one_host: bool) -> Iterator[str]:
         # Within one host segments are cut by what a window holds, not by what a link takes.
         if full is not None and full < believed and not one_host:
             yield f"TCP sends at most {full:.0f}"
-    yield _loaded(way)
+    yield _loaded_rtt(way)
 
 
-def _loaded(way: Any) -> str:
+def _loaded_rtt(way: Any) -> str:
     median = steps.amount(way, "loaded", "rtt_seconds_median")
     delay = steps.amount(way, "loaded", "buffer_delay_seconds")
     rate = steps.amount(way, "loaded", "bytes_per_second")
@@ -310,10 +310,10 @@ def _loaded(way: Any) -> str:
     return text
 
 
-def _missing(details: Details) -> Iterator[str]:
+def _unmeasured_lines(details: Details) -> Iterator[str]:
     """Yields what could not be measured, each reason once."""
     gaps = details.get("not_measured")
     entries = gaps.items() if isinstance(gaps, dict) else ()
-    reasons = grouped((safe(str(reason), 200), safe(str(name), 40)) for name, reason in entries)
+    reasons = join_names((safe(str(reason), 200), safe(str(name), 40)) for name, reason in entries)
     for reason, names in list(reasons.items())[:MOST_REASONS]:
         yield f"not measured: {names}: {reason}"

@@ -23,7 +23,7 @@ from bottleneck.analysis import steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
 from bottleneck.analysis.phrases import cap_text, confidence_text, first_line, time_text
 from bottleneck.documents import copies, stages
-from bottleneck.documents.answer import advice, ending
+from bottleneck.documents.answer import advice, partial_sentence
 from bottleneck.documents.comparisons import figures
 from bottleneck.documents.disks import disk_points, jobs
 from bottleneck.documents.document import (
@@ -38,7 +38,7 @@ from bottleneck.documents.document import (
 )
 from bottleneck.documents.hosts import host_facts, interface_points, path, share_facts
 from bottleneck.documents.plots.charts import Plot
-from bottleneck.documents.plots.copies import over_time, stack
+from bottleneck.documents.plots.copies import drawings, stack
 from bottleneck.documents.plots.cores import cores
 from bottleneck.documents.plots.shapes import TEMPLATES, sheet
 from bottleneck.documents.plots.sweeps import latencies, sweeps
@@ -130,13 +130,13 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=lambda value: safe(value, LONGEST_TEXT) if type(value) is str else value,
     )
-    environment.filters["shaded"] = shaded
-    environment.filters["coded"] = coded
+    environment.filters["shaded"] = shaded_table
+    environment.filters["coded"] = code_markup
     environment.filters["kind"] = lambda block: type(block).__name__
     return environment
 
 
-def coded(text: str) -> Markup:
+def code_markup(text: str) -> Markup:
     """Returns text with the parts between backticks as code; escaped."""
     parts = safe(text, LONGEST_TEXT).split("`")
     if len(parts) % 2 == 0:
@@ -145,7 +145,7 @@ def coded(text: str) -> Markup:
     return Markup("").join(code.format(e) if index % 2 else e for index, e in enumerate(parts))
 
 
-def shaded(heat: Heat) -> tuple[list[str], list[tuple[str, list[Shade | None]]]]:
+def shaded_table(heat: Heat) -> tuple[list[str], list[tuple[str, list[Shade | None]]]]:
     """Returns a map as a table: column titles, and each row by its name; at most 16 rows of 8."""
     cells = {(each.row, each.column): each for each in heat.cells}
     rows = sorted({row for row, _ in cells})[:MOST_HEAT_ROWS]
@@ -189,7 +189,7 @@ def _top(report: Report, diagnosis: Diagnosis) -> dict[str, Any]:
         "headline": headline,
         "rest": "" if rest == headline else rest,
         "figures": Facts(tuple(_figures(report, copy)), "facts") if copy else None,
-        "ending": safe(ending(report, copy), SUMMARY_CHARACTERS),
+        "ending": safe(partial_sentence(report, copy), SUMMARY_CHARACTERS),
         "advice": advice(diagnosis, copy) if copy else (),
         "version": safe(steps.word(report.tool, "version") or "of unknown version", 24),
     }
@@ -225,7 +225,7 @@ def _sections(report: Report, diagnosis: Diagnosis) -> Iterator[Group]:
         yield Group("Limits", limits, "ladder")
     yield Group("Evidence", tuple(_evidence(diagnosis)), "evidence")
     yield Group("Plots", _group("plots", plots(report, diagnosis)), "drawings")
-    yield Group("Comparisons", _group("columns", _compared(diagnosis)), "comparisons")
+    yield Group("Comparisons", _group("columns", _comparison_groups(diagnosis)), "comparisons")
     hosts = (
         Group("Client", (host_facts(report.client),)),
         Group("Server", (host_facts(report.server),)),
@@ -242,9 +242,9 @@ def _sections(report: Report, diagnosis: Diagnosis) -> Iterator[Group]:
         *stages.transfers(report),
     )
     yield Group("Measurements", measured, "stages")
-    yield Group("Not measured", tuple(stages.missing(report)), "missing")
+    yield Group("Not measured", tuple(stages.missing_tests(report)), "missing")
     yield Group("Notes", tuple(_notes(report, diagnosis)), "notes")
-    yield Group("This run", tuple(_run(report)), "again")
+    yield Group("This run", tuple(_run_parts(report)), "again")
 
 
 def plots(report: Report, diagnosis: Diagnosis) -> tuple[Plot, ...]:
@@ -264,7 +264,7 @@ def plots(report: Report, diagnosis: Diagnosis) -> tuple[Plot, ...]:
 
 def _times(report: Report, diagnosis: Diagnosis) -> Iterator[Group]:
     """Yields each copy's time as one bar, which opens its course; the main copy's first."""
-    for copy, plot in over_time(report, diagnosis):
+    for copy, plot in drawings(report, diagnosis):
         view = f" (seen from {copy.view})" if copy.time else ""
         title = f"{copies.name_text(copy)}, {_rate_of(copy)}{view}"
         yield Group(title, (plot,), folded="shut", bar=stack(copy), below=time_text(copy.time, 4))
@@ -276,7 +276,7 @@ def _group(name: str, blocks: Iterable[Part]) -> tuple[Group, ...]:
     return (Group("", parts, name),) if parts else ()
 
 
-def _compared(diagnosis: Diagnosis) -> Iterator[Group]:
+def _comparison_groups(diagnosis: Diagnosis) -> Iterator[Group]:
     """Yields the sentences of each kind, and the figures behind them."""
     for kind, group in groupby(diagnosis.comparisons, key=lambda each: each.about):
         sentences, maps, table = figures(kind, list(group))
@@ -314,7 +314,7 @@ def _notes(report: Report, diagnosis: Diagnosis) -> Iterator[Block]:
         yield Text(explorer_note(rate), "quiet")
 
 
-def _run(report: Report) -> Iterator[Part]:
+def _run_parts(report: Report) -> Iterator[Part]:
     names = {"version": "bottleneck"}
     versions = ", ".join(
         f"{names.get(name, name)} {version}"
@@ -331,11 +331,11 @@ def _run(report: Report) -> Iterator[Part]:
     )
     words = command_words(report)
     if words:
-        yield Group("Repeat the run", (_typed(words),))
-    yield Group("Show the report again", (_typed(SEEN_AGAIN),))
+        yield Group("Repeat the run", (_command_block(words),))
+    yield Group("Show the report again", (_command_block(SEEN_AGAIN),))
     for each in stages.reasons(report):
         yield Group(each.title, (Points("", each.lines),), folded="shut")
 
 
-def _typed(words: Sequence[str]) -> Verbatim:
+def _command_block(words: Sequence[str]) -> Verbatim:
     return Verbatim((safe(shlex.join(words), COMMAND_CHARACTERS),), "sh")

@@ -19,7 +19,7 @@ LONGEST_PROPERTY = 200
 
 
 def document(report: Report, diagnosis: Diagnosis) -> str:
-    """Returns the copies of a report, of which nothing was expected; see formats."""
+    """Returns a report as JUnit XML, a case for each copy; without expectations none fails."""
     return junit_text(judge(report, diagnosis))
 
 
@@ -37,11 +37,11 @@ def junit_text(judgement: Judgement) -> str:
     suite: Any = TestSuite(f"bottleneck {share_of(judgement)}".rstrip())
     for name, value in _properties(judgement):
         suite.add_property(name, value)
-    place = re.sub(r"\W+", "_", share_of(judgement)).strip("_") or "check"
+    classname = re.sub(r"\W+", "_", share_of(judgement)).strip("_") or "check"
     # A judgement of nothing is a case too: an empty suite looks like a pass.
     overall = Ruling("check", "check", judgement.state, judgement.sentence)
-    for judged in judgement.judged or (overall,):
-        suite.append(_case(judgement, judged, f"bottleneck.{place}"))
+    for ruling in judgement.judged or (overall,):
+        suite.append(_case(judgement, ruling, f"bottleneck.{classname}"))
     document: Any = JUnitXml("bottleneck")
     document.append(suite)
     document.update_statistics()
@@ -63,32 +63,32 @@ def junit_text(judgement: Judgement) -> str:
     return written.getvalue().decode("utf-8").rstrip() + "\n"
 
 
-def _case(judgement: Judgement, judged: Ruling, place: str) -> TestCase:
-    case = TestCase(safe(judged.name, LONGEST_TEXT), place)
-    message = safe(judged.message, LONGEST_TEXT)
-    match judged.state:
+def _case(judgement: Judgement, ruling: Ruling, classname: str) -> TestCase:
+    case = TestCase(safe(ruling.name, LONGEST_TEXT), classname)
+    message = safe(ruling.message, LONGEST_TEXT)
+    match ruling.state:
         case "ok":
-            verdict = verdict_of(judgement, judged)
+            verdict = verdict_of(judgement, ruling)
             reasons = [] if verdict is None else [safe(verdict.sentence, LONGEST_TEXT)]
             case.system_out = "\n".join([message, *reasons])
-        case "unknown" if judged.is_skipped:
+        case "unknown" if ruling.is_skipped:
             case.result = [Skipped(message)]
         case "unknown":
             case.result = [Error(message, "unknown")]
         case state:
             failure = Failure(message, state)
-            failure.text = "\n".join(_failure_lines(judgement, judged))
+            failure.text = "\n".join(_failure_lines(judgement, ruling))
             case.result = [failure]
     return case
 
 
-def _failure_lines(judgement: Judgement, judged: Ruling) -> Iterator[str]:
+def _failure_lines(judgement: Judgement, ruling: Ruling) -> Iterator[str]:
     """Yields the details of a case: the figure, the expectation, and the component behind it."""
-    yield safe(judged.message, LONGEST_TEXT)
-    yield f"expected: {safe(judged.name, LONGEST_TEXT)}"
-    if judged.value is not None:
-        yield f"found: {value_text(judged)}"
-    verdict = verdict_of(judgement, judged)
+    yield safe(ruling.message, LONGEST_TEXT)
+    yield f"expected: {safe(ruling.name, LONGEST_TEXT)}"
+    if ruling.value is not None:
+        yield f"found: {value_text(ruling)}"
+    verdict = verdict_of(judgement, ruling)
     if verdict is not None:
         yield f"limited by: {verdict.words}, confidence {verdict.confidence:.2f}"
         yield safe(verdict.sentence, LONGEST_TEXT)

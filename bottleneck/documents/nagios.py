@@ -41,7 +41,7 @@ def nagios_text(judgement: Judgement) -> str:
         # A run that measured nothing has a reason only.
         return f"{begin}{_plain(judgement.judged[0].message, 2000)}\n"
     sentence = _plain(judgement.sentence, 2000)
-    status = begin + _cut(_short(judgement) or sentence, LONGEST_STATUS - len(begin))
+    status = begin + _shorten(_summary_line(judgement) or sentence, LONGEST_STATUS - len(begin))
     figures = " ".join(_figures(judgement))
     lines = [f"{status} | {figures}" if figures else status]
     if not status.endswith(sentence):
@@ -50,7 +50,7 @@ def nagios_text(judgement: Judgement) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _short(judgement: Judgement) -> str:
+def _summary_line(judgement: Judgement) -> str:
     """Returns the line of the summary's copy, if the sentence is the summary; else empty."""
     diagnosis = judgement.diagnosis
     if diagnosis is None or judgement.sentence != diagnosis.summary:
@@ -113,7 +113,7 @@ def _plain(text: str, longest: int) -> str:
     return _TAG.sub(r"\\x3c", safe(text, longest).replace("|", r"\x7c"))
 
 
-def _cut(text: str, longest: int) -> str:
+def _shorten(text: str, longest: int) -> str:
     """Returns the text, or its first clauses that fit; where none does, the words that fit."""
     if len(text) <= longest:
         return text

@@ -165,7 +165,7 @@ def _host_settings(
             yield f"{side}: {each.option} = {each.value}: {each.why}; {each.remedy}{untested}"
 
 
-def missing(report: Report) -> Iterator[Points]:
+def missing_tests(report: Report) -> Iterator[Points]:
     """Yields the tests that were not measured."""
     yield from points("Not measured", missing_lines(report))
 
@@ -181,10 +181,10 @@ def missing_lines(report: Report) -> tuple[str, ...]:
                 duration = units.seconds_text(samples[-1].elapsed_seconds) if samples else ""
                 delay = f" after {duration}" if duration else ""
                 reasons.append((f"failed{delay}: {error}", stage_text(step)))
-    return tuple(f"{names}: {why}" for why, names in grouped(reasons).items())
+    return tuple(f"{names}: {why}" for why, names in join_names(reasons).items())
 
 
-def grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+def join_names(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Returns each reason once, in the order of the pairs, with the names of all it holds for."""
     names: dict[str, dict[str, None]] = {}
     for reason, name in pairs:
@@ -195,7 +195,7 @@ def grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 def reasons(report: Report) -> Iterator[Points]:
     """Yields each reason for tests once, with the steps that were made for it."""
     pairs = ((safe(s.why, LONGEST_REASON), stage_text(s)) for s, _ in report.entries if s.why)
-    lines = (f"{reason}: {names}" for reason, names in grouped(pairs).items())
+    lines = (f"{reason}: {names}" for reason, names in join_names(pairs).items())
     yield from points("Reasons for the tests", lines)
 
 

@@ -111,7 +111,7 @@ def paragraph(console: Console, text: str, style: str = "", bullet: str = "") ->
         line(console, each, style)
 
 
-def heading(console: Console, text: str) -> None:
+def write_heading(console: Console, text: str) -> None:
     """Writes a blank line and a title."""
     console.print()
     paragraph(console, text, "bold")
@@ -153,7 +153,7 @@ def show(console: Console, blocks: Iterable[document.Block]) -> None:
             case document.Heat():
                 _table(console, _heat_map(block, console.width, signs), signs)
             case document.ZoneCurve():
-                heading(console, block.title)
+                write_heading(console, block.title)
                 for text in zone_chart(block, console.width, signs.rising):
                     line(console, text)
             case _:
@@ -169,7 +169,7 @@ def _prose(
                 console.print()
             paragraph(console, text, STYLES[style], hanging)
         case document.Points(title, lines, left_out):
-            heading(console, title)
+            write_heading(console, title)
             for each in lines:
                 paragraph(console, each, bullet="- ")
             _print_rest(console, left_out)
@@ -204,11 +204,11 @@ def _table(console: Console, table: document.Table, signs: Signs) -> None:
             break
         table = table.narrower
     if table.title:
-        heading(console, table.title)
+        write_heading(console, table.title)
     sizes = _room(lines, [each for _, each in visible], room)
     styles = ["dim", *(MARKS[row.mark] for row in table.rows)]
     for texts, style in zip(lines, styles, strict=True):
-        fitted = (_fitted(texts[i], width, visible[i][1].right) for i, width in sizes.items())
+        fitted = (_fitted_text(texts[i], width, visible[i][1].right) for i, width in sizes.items())
         if table.rows and any(texts):
             line(console, inset + GAP.join(fitted), style)
     if table.note:
@@ -228,7 +228,7 @@ def _room(
     while True:
         space = room - _total_width([width for i, width in widths.items() if i]) - len(GAP)
         first = min(widths[0], max(8, space))
-        is_distinct = len({_fitted(each, first, False) for each in texts}) == len(texts)
+        is_distinct = len({_fitted_text(each, first, False) for each in texts}) == len(texts)
         if (
             is_distinct
             and space >= min(widths[0], LEAST_LABEL_COLUMNS)
@@ -262,7 +262,7 @@ def _plain(text: str, signs: Signs) -> str:
     return text
 
 
-def _fitted(text: str, width: int, right: bool) -> str:
+def _fitted_text(text: str, width: int, right: bool) -> str:
     if cell_len(text) > width:
         return set_cell_size(text, width - 1) + "~"
     return " " * (width - cell_len(text)) + text if right else set_cell_size(text, width)

@@ -11,7 +11,7 @@ from bottleneck.analysis.phrases import cap_text, dialect_text
 from bottleneck.analysis.rules.registry import check_words
 from bottleneck.documents import terminal
 from bottleneck.documents.document import Block, Table, Text, columns, points
-from bottleneck.documents.stages import grouped
+from bottleneck.documents.stages import join_names
 from bottleneck.records.trend import Trend, Trends, cap_change
 from bottleneck.text.safe import safe
 from bottleneck.text.units import count_text, percent_text, range_text, rate_text
@@ -42,7 +42,7 @@ def summary(trends: Trends) -> str:
     ]
     if last:
         return f"Unusual in the last report: {', '.join(last)} than in the others"
-    drifts = grouped((e.drift.words, e.copy) for e in trends.copies if e.drift is not None)
+    drifts = join_names((e.drift.words, e.copy) for e in trends.copies if e.drift is not None)
     if drifts:
         return "; ".join(f"{words}: {names}" for words, names in drifts.items())
     copies = [each for each in trends.copies if each.unusual]
@@ -60,7 +60,7 @@ def _trends(trends: Trends, width: int, signs: terminal.Signs) -> Iterator[Block
     table = Table(heading, columns(*titles, right="3 4 5"))
     for each in trends.copies:
         first, last = each.points[0].bytes_per_second, each.points[-1].bytes_per_second
-        standing = _standing(each)
+        standing = _last_standing(each)
         table.add(
             safe(each.copy, 40),
             dialect_text(each.dialect),
@@ -77,7 +77,7 @@ def _trends(trends: Trends, width: int, signs: terminal.Signs) -> Iterator[Block
     yield from points("Reports of another path, left out", trends.left_out)
 
 
-def _standing(trend: Trend) -> str:
+def _last_standing(trend: Trend) -> str:
     last = trend.unusual[-1] if trend.unusual else None
     return last.standing if last and last.started == trend.points[-1].started else "usual"
 

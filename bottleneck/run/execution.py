@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from bottleneck.agents.hosts import Ran, StageError
+from bottleneck.agents.hosts import Result, StageError
 from bottleneck.report.report import Report
 from bottleneck.run import plan, world
 from bottleneck.run.clock import Clock
@@ -18,7 +18,7 @@ from bottleneck.run.files import Files
 from bottleneck.run.log import Event, Log, Task, Tasks
 from bottleneck.run.steps.native import Native, read_mount
 from bottleneck.run.steps.schedule import Schedule
-from bottleneck.run.watched_sockets import OTHER, watching
+from bottleneck.run.watched_sockets import OTHER, watch_copy
 from bottleneck.run.world import World
 from probes.core.records import Access, Endpoint, Sample
 from probes.core.stage import Refused, Unavailable
@@ -53,7 +53,6 @@ class Session:
         self.world = World(self.options, self.access)
 
     def report(self) -> Report:
-        """Returns the current report."""
         partial_report = world.so_far(self.world, self.clock, self.log, self.files)
         return replace(partial_report, status=self.status)
 
@@ -92,38 +91,38 @@ class Session:
         preloaded: Callable[[], Any] | None = None
         if self.world.opens_share:
             # Loading takes as long as starting the server's agent; a mount may not need it.
-            preloaded = self.world.client.telling("preload", name="smb-copy")
+            preloaded = self.world.client.start_tell("preload", name="smb-copy")
         self.world = world.server_of(self.world, stack, self.log)
         if target.path:
             self.world = read_mount(self.world, self.files, self.log)
         if preloaded is not None and self.world.opens_share:
             preloaded()
             holding = stack.enter_context(ExitStack())
-            self.world = self._open(holding)
-            self.files.reopen = partial(self._reopen, holding)
+            self.world = self._open_share(holding)
+            self.files.reopen = partial(self._reopen_share, holding)
         native = None
         if target.path:
             native = Native(self.world, self.clock, self.log, self.files)
             if self.world.wants("native-copy") or self.world.measures_server_disk:
                 native.hold_folder(stack)
-        for with_facts in world.learned(self.world, self.files):
+        for with_facts in world.learn_facts(self.world, self.files):
             self.world = with_facts
-        self.world = world.configured(self.world, self.files, self.log)
+        self.world = world.add_samba_config(self.world, self.files, self.log)
         if native is not None:
             native.world = self.world
         return native
 
-    def _open(self, holding: ExitStack) -> World:
-        opened = world.opened(self.world, self.files, holding, self.clock, self.log)
+    def _open_share(self, holding: ExitStack) -> World:
+        opened = world.open_share(self.world, self.files, holding, self.clock, self.log)
         world.locate(opened, self.files, self.log)
         return opened
 
-    def _reopen(self, holding: ExitStack) -> bool:
+    def _reopen_share(self, holding: ExitStack) -> bool:
         """Creates a new folder if the run's is gone from the share; returns whether it could."""
         holding.close()
         self.files.source_bytes = 0
         try:
-            self._open(holding)
+            self._open_share(holding)
         except Refused as error:
             if error.ends_run:
                 raise
@@ -133,10 +132,9 @@ class Session:
         return True
 
     def carry_out(self, tasks: Tasks[None]) -> None:
-        """Carries out each task."""
         carried_out(tasks, self.execute)
 
-    def execute(self, task: Task | tuple[Task, ...]) -> Ran | tuple[Ran | Exception, ...]:
+    def execute(self, task: Task | tuple[Task, ...]) -> Result | tuple[Result | Exception, ...]:
         """Runs one task, or several at once, and returns the result."""
         if isinstance(task, Task):
             return execute(task, self.world, self.files, self.clock, self.log)
@@ -170,7 +168,7 @@ def carried_out(tasks: Tasks[T], execute: Callable[[Any], Any]) -> T:
             return result
 
 
-def execute(task: Task, world: World, files: Files, clock: Clock, log: Log) -> Ran:
+def execute(task: Task, world: World, files: Files, clock: Clock, log: Log) -> Result:
     """Carries out one run of a step: opens its other end, starts and watches it.
 
     Raises the errors of Host.initiate.
@@ -185,10 +183,10 @@ def execute(task: Task, world: World, files: Files, clock: Clock, log: Log) -> R
         log.tell(task.step.stage, sample=sample)
 
     with ExitStack() as stack:
-        peer = _opened(task, world, stack)
+        peer = _open_peer(task, world, stack)
         if not task.is_shown:
             return start(peer, task.seconds, other)
-        with watching(world, files, log, task.step, peer, task.seconds) as watches:
+        with watch_copy(world, files, log, task.step, peer, task.seconds) as watches:
             ran = start(peer, task.seconds, other, progress, task.finish, watches.finish)
     observed = watches.annotate(ran)
     # Time since the run began, by which copies of several hosts at once are aligned.
@@ -196,11 +194,13 @@ def execute(task: Task, world: World, files: Files, clock: Clock, log: Log) -> R
     return replace(observed, details={**observed.details, **timing})
 
 
-def execute_at_once(tasks: tuple[Task, ...], world: World, log: Log) -> tuple[Ran | Exception, ...]:
+def execute_at_once(
+    tasks: tuple[Task, ...], world: World, log: Log
+) -> tuple[Result | Exception, ...]:
     """Carries out runs that this host starts at the same time; returns results in their order."""
-    ended: list[queue.SimpleQueue[Ran | Exception]] = [queue.SimpleQueue() for _ in tasks]
+    ended: list[queue.SimpleQueue[Result | Exception]] = [queue.SimpleQueue() for _ in tasks]
 
-    def put(start: Callable[[], Ran], into: queue.SimpleQueue[Ran | Exception]) -> None:
+    def put(start: Callable[[], Result], into: queue.SimpleQueue[Result | Exception]) -> None:
         try:
             into.put(start())
         except Exception as error:  # any error is the result of that run
@@ -208,7 +208,7 @@ def execute_at_once(tasks: tuple[Task, ...], world: World, log: Log) -> tuple[Ra
 
     with ExitStack() as stack:
         try:
-            peers = [_opened(each, world, stack) for each in tasks]
+            peers = [_open_peer(each, world, stack) for each in tasks]
         except (StageError, Unavailable) as error:
             return (error,) * len(tasks)
         for task, peer, into in zip(tasks, peers, ended, strict=True):
@@ -224,7 +224,7 @@ def _tell_sample(log: Log, task: Task, sample: Sample) -> None:
     log.tell(task.step.stage, sample=sample, part=task.setting.verb)
 
 
-def _opened(task: Task, world: World, stack: ExitStack) -> Endpoint:
+def _open_peer(task: Task, world: World, stack: ExitStack) -> Endpoint:
     """Opens the other end of a task until the stack closes."""
     if not task.opened_by:
         return task.peer

@@ -14,7 +14,6 @@ class Files:
     """Folders and source files of a run."""
 
     client_folder: str
-    """Folder of the copies on the client."""
     share: Endpoint = field(default_factory=Endpoint)
     """This run's folder on the share, once it is open; a new one after the server's restart."""
     server_path: str | None = None

@@ -76,7 +76,7 @@ class Feed:
         if self.ended:
             return None
         if "lines" not in event:
-            raise _ended(event)
+            raise _end_error(event)
         self.unwatched = event["unwatched"]
         self.used.append((time.monotonic(), event["cpu_seconds"] + time.process_time()))
         return [
@@ -91,14 +91,14 @@ class Feed:
         return (last - first) / max(1.0, now - began)
 
 
-def _ended(event: dict[str, Any]) -> Exception:
+def _end_error(event: dict[str, Any]) -> Exception:
     if "refused" in event:
         return Refused(event["refused"]["kind"], event["refused"]["text"])
     return Unavailable(str(event.get("skipped") or event.get("failed")))
 
 
 @contextmanager
-def feed(pid: int, address: str) -> Iterator[Feed]:
+def open_feed(pid: int, address: str) -> Iterator[Feed]:
     """Watches during the block; pid, address: choose the copies (running_copies.CopyFilter).
 
     Raises Unavailable: this system does not show other processes.

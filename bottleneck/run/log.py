@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from bottleneck.agents import protocol
-from bottleneck.agents.hosts import AgentLost, PartlyRan, Ran, StageError
+from bottleneck.agents.hosts import AgentLost, PartlyRan, Result, StageError
 from bottleneck.report.report import Step
 from probes.core.records import (
     Endpoint,
@@ -172,7 +172,9 @@ class Log:
             self.tell(label, outcome=outcome, bytes_per_second=rate, client=client, server=server)
             self.save()
 
-    def _take(self, step: Step, why: str, ran: Ran, details: dict[str, Any] | None = None) -> None:
+    def _take(
+        self, step: Step, why: str, ran: Result, details: dict[str, Any] | None = None
+    ) -> None:
         """Adds a run of a step to the log, with further details."""
         try:
             used = [
@@ -203,31 +205,30 @@ class Log:
         self.uncounted = len(self.all_entries)
 
     @property
-    def counted(self) -> list[Entry]:
-        """Attempts that count."""
+    def counted_entries(self) -> list[Entry]:
         return self.all_entries[self.uncounted :]
 
     @property
     def steps(self) -> list[Step]:
         """Steps in the order of their first attempt."""
         ordered: list[Step] = []
-        for each in self.counted:
+        for each in self.counted_entries:
             if each.step not in ordered:
                 ordered.append(each.step)
         return ordered
 
-    def _of(self, step: Step) -> list[Entry]:
-        return [each for each in self.counted if each.step == step]
+    def _entries_of(self, step: Step) -> list[Entry]:
+        return [each for each in self.counted_entries if each.step == step]
 
     def repeats(self, step: Step) -> list[Repeat]:
         """Returns the measured runs of a step, in order."""
-        return [e.came_to for e in self._of(step) if isinstance(e.came_to, Repeat)]
+        return [e.came_to for e in self._entries_of(step) if isinstance(e.came_to, Repeat)]
 
     def failures(self, step: Step) -> list[str]:
         """Returns the errors of a step's failed runs."""
-        return [e.came_to.error for e in self._of(step) if isinstance(e.came_to, Failed)]
+        return [e.came_to.error for e in self._entries_of(step) if isinstance(e.came_to, Failed)]
 
-    def failed(self, step: Step) -> str:
+    def first_failure(self, step: Step) -> str:
         """Returns the error of a step's first failed run; empty: none failed."""
         return next(iter(self.failures(step)), "")
 
@@ -249,19 +250,19 @@ class Log:
 
     def measured_any(self) -> bool:
         """Whether any run of any step was measured."""
-        return any(isinstance(each.came_to, Repeat) for each in self.counted)
+        return any(isinstance(each.came_to, Repeat) for each in self.counted_entries)
 
     def complete(self) -> bool:
         """Whether every step was measured."""
-        return all(isinstance(each.came_to, Repeat) for each in self.counted)
+        return all(isinstance(each.came_to, Repeat) for each in self.counted_entries)
 
     def _whys(self, step: Step) -> dict[str, None]:
-        return dict.fromkeys(each.why for each in self._of(step) if each.why)
+        return dict.fromkeys(each.why for each in self._entries_of(step) if each.why)
 
     def _outcome(self, step: Step) -> Outcome:
         repeats, failures = self.repeats(step), self.failures(step)
         if not repeats:
-            ends = (e.came_to for e in self._of(step) if not isinstance(e.came_to, Repeat))
+            ends = (e.came_to for e in self._entries_of(step) if not isinstance(e.came_to, Repeat))
             return next(ends)
         ordered = sorted(repeats, key=lambda each: run_rate(each.run))
         middle = ordered[(len(ordered) - 1) // 2]
@@ -281,7 +282,7 @@ class Log:
         )
 
 
-def _interface_counts(step: Step, ran: Ran) -> dict[str, Any]:
+def _interface_counts(step: Step, ran: Result) -> dict[str, Any]:
     """Returns growth of each interface's error counters in a run: packets lost, frames paused."""
     sides = ("client", "server") if step.initiator == "client" else ("server", "client")
     counts = {}

@@ -16,7 +16,7 @@ from bottleneck.report.report import Step
 from bottleneck.run.log import Log
 from probes import STAGES
 from probes.core.records import DIALECTS, FILE_COPY
-from probes.core.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Refused, described
+from probes.core.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Refused, stages_of
 from probes.stages import tcp
 
 Side = Literal["client", "server"]
@@ -52,7 +52,7 @@ def stages(
     """
     return tuple(
         each.name
-        for each in described(STAGES)
+        for each in stages_of(STAGES)
         if each.from_budget_seconds <= budget_seconds
         and not ("share" in each.needs and each.explains if of_folder else "mount" in each.needs)
     )
@@ -261,7 +261,7 @@ OF_LOOPBACK_RATIO = 0.5
 """Share of a host's loopback rate that a copy reaches at most: SMB and a file double its cost."""
 
 
-def measured(log: Log) -> Iterator[tuple[Step, float]]:
+def measured_rates(log: Log) -> Iterator[tuple[Step, float]]:
     """Yields each step that has a rate, with the rate in bytes per second."""
     for step in log.steps:
         rate = log.rate(step)
@@ -276,7 +276,7 @@ def known_rates(log: Log) -> dict[str, float]:
     by itself.
     """
     rates_by_name: dict[str, float] = {}
-    for step, rate in measured(log):
+    for step, rate in measured_rates(log):
         setting = step.setting
         if step.stage == "loopback":
             limit = min(rate * OF_LOOPBACK_RATIO, rates_by_name.get("loopback", rate))

@@ -123,7 +123,7 @@ class Watch:
     def _drop(self, side: Side, error: Exception) -> None:
         """Continues without a host."""
         self.reached.pop(side, None)
-        self.silent[side] = _of_side(side, error)
+        self.silent[side] = _error_text(side, error)
         self.log.note(self.silent[side])
 
     def _reach_other(self, running: Running) -> None:
@@ -136,7 +136,7 @@ class Watch:
         for line in host.banner:
             self.log.note(f"printed before the {there}'s agent started: {line}")
         try:
-            other = _find(host, **watched_copy.turned(running.link))
+            other = _find(host, **watched_copy.mirror(running.link))
         except TROUBLE as error:
             self._drop(there, error)
             return
@@ -166,7 +166,7 @@ class Watch:
         observations: dict[Side, Observation] = {}
         with ExitStack() as stack:
             for side, host in self.reached.items():
-                setting = running_copies.setting(self.running[side], seconds + GRACE_SECONDS)
+                setting = running_copies.watch_setting(self.running[side], seconds + GRACE_SECONDS)
                 watch = host.observe("sockets", setting, seconds + 2 * GRACE_SECONDS)
                 observations[side] = stack.enter_context(watch)
             readings = [self._counters()]
@@ -178,18 +178,18 @@ class Watch:
                 readings.append(self._counters())
                 if self.interrupted:
                     break
-                ended = self._ended(readings)
+                ended = self._has_ended(readings)
             if ended:
                 # Readings after the copy's end are dropped.
                 readings = readings[:-QUIET_COUNT]
                 self.log.note("the copy ended or paused during the observation")
             for side, observation in observations.items():
-                counters = _of(side, readings)
+                counters = _readings_of(side, readings)
                 if len(counters) > 1:
                     observation.window = counters[0].clock_seconds, counters[-1].clock_seconds
         self.entry = self._entry(observations, readings)
 
-    def _ended(self, readings: list[dict[Side, Counters]]) -> bool:
+    def _has_ended(self, readings: list[dict[Side, Counters]]) -> bool:
         """Whether the copy has stopped: on a quiet interface its connection is checked.
 
         The interface is also quiet if other traffic ended while the copy goes on.
@@ -197,9 +197,9 @@ class Watch:
         link = self.running[self.here].link
         if link is None or not _quiet(readings, self.here):
             return False
-        ends = {name: getattr(link, name) for name in watched_copy.turned(link)}
+        ends = {name: getattr(link, name) for name in watched_copy.mirror(link)}
         now = _find(self.reached[self.here], **ends)
-        same = now.link is not None and watched_copy.turned(now.link) == watched_copy.turned(link)
+        same = now.link is not None and watched_copy.mirror(now.link) == watched_copy.mirror(link)
         return not same or sum(now.moved_bytes.values()) < LEAST_BYTES
 
     def _counters(self) -> dict[Side, Counters]:
@@ -222,10 +222,10 @@ class Watch:
                 ends[side] = End(self.running[side], observation.reply)
             elif observation.trouble and side not in self.silent:
                 self._drop(side, StageError(f"the copy was not observed: {observation.trouble}"))
-            usage_there = _usage(_of(side, readings))
+            usage_there = _usage(_readings_of(side, readings))
             if usage_there is not None:
                 usages[side] = usage_there
-        counters = _of(self.here, readings)
+        counters = _readings_of(self.here, readings)
         lasted = counters[-1].clock_seconds - counters[0].clock_seconds
         try:
             if self.here not in ends or self.here not in usages:
@@ -234,14 +234,13 @@ class Watch:
                 return step_of(self.here, ends, usages, lasted)
             except ValueError as error:
                 one_sided = step_of(self.here, {self.here: ends[self.here]}, usages, lasted)
-                self.log.note(_of_side(watched_sockets.OTHER[self.here], error))
+                self.log.note(_error_text(watched_sockets.OTHER[self.here], error))
                 return one_sided
         except ValueError as error:
             setting = {"copy": "pull", "dialect": "unknown", "engine": "running"}
             return Step(watched_copy.STAGE, setting, self.here), Failed(str(error))
 
     def report(self) -> Report:
-        """Returns the current report."""
         running = self.running.get(self.here)
         link = None if running is None else running.link
         return Report(
@@ -282,12 +281,11 @@ def _find(host: Host, **query: Any) -> Running:
     return protocol.from_plain(Running, plain)
 
 
-def _of(side: Side, readings: list[dict[Side, Counters]]) -> list[Counters]:
-    """Returns the readings of one host."""
+def _readings_of(side: Side, readings: list[dict[Side, Counters]]) -> list[Counters]:
     return [each[side] for each in readings if side in each]
 
 
-def _of_side(side: Side, error: Exception) -> str:
+def _error_text(side: Side, error: Exception) -> str:
     """Formats a host's error with its side, unless it names the side already."""
     text = str(error)
     return text if text.startswith(f"{side}: ") else f"{side}: {text}"
@@ -317,4 +315,4 @@ def look_up(host: str) -> str:
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or "not a host name"
         raise Refused("unreachable", f"{host}: the name cannot be resolved ({why})") from None
-    return peers.with_zone(addresses[0][4])
+    return peers.zoned_address(addresses[0][4])

@@ -52,7 +52,7 @@ class Transfer:
     began_seconds: float
     """Start since the observation began, by the clock of the counting host."""
 
-    def over(self, share_ratio: float) -> Transfer:
+    def scaled_to(self, share_ratio: float) -> Transfer:
         """Scales the bytes to several connections, by this one's share."""
         run = (replace(e, moved_bytes=int(e.moved_bytes / share_ratio)) for e in self.run)
         return self if share_ratio >= 1 else replace(self, run=tuple(run))
@@ -74,7 +74,7 @@ def moves(running: Running) -> bool:
     return max(running.moved_bytes.values(), default=0) >= LEAST_BYTES
 
 
-def turned(link: Link) -> dict[str, Any]:
+def mirror(link: Link) -> dict[str, Any]:
     """Returns a connection as the other host sees it, for its agent's search."""
     return {
         "own_address": link.peer_address,
@@ -92,9 +92,9 @@ def step_of(
     Raises:
         ValueError: an agent's observations are malformed.
     """
-    observed = {side: watched_sockets.observed(end.reply) for side, end in ends.items()}
+    observed = {side: watched_sockets.parse_observations(end.reply) for side, end in ends.items()}
     link = ends[here].running.link
-    over = _over(link)
+    over = _protocol(link)
     setting: dict[str, Any] = {
         "engine": "running",
         "over": over,
@@ -106,7 +106,7 @@ def step_of(
     if transfer is None:
         setting.update(copy="pull", verb="pull")
         return Step(STAGE, setting, here), Skipped("it transferred nothing during the observation")
-    transfer = transfer.over(ends[here].running.share_ratio)
+    transfer = transfer.scaled_to(ends[here].running.share_ratio)
     verb = "push" if transfer.pushes else "pull"
     sender: Side = "client" if transfer.pushes else "server"
     details = details_of(observed, sender, transfer, link)
@@ -117,7 +117,7 @@ def step_of(
     return Step(STAGE, setting, here), Measured((transfer.run,), usages[here], other, details)
 
 
-def _over(link: Link | None) -> str:
+def _protocol(link: Link | None) -> str:
     if link is None:
         return "disk"
     port = link.own_port if link.serving else link.peer_port
@@ -136,19 +136,21 @@ def moved_in(observed: Observations, here: Side, link: Link | None) -> Transfer 
     if link is None:
         # A process's writes are the copy; if it only reads, as a checksum does, its reads are.
         looks = observed.io_looks
-        written, stored = (_run(looks, f"{to}written_bytes", True) for to in ("", "disk_"))
+        written, stored = (_transfer_of(looks, f"{to}written_bytes", True) for to in ("", "disk_"))
         # Bytes that processes pass to each other, as rsync's do, are written twice, stored once.
         if written and stored and stored.bytes >= STORED_RATIO * written.bytes:
             return stored
-        return written or _run(observed.io_looks, "read_bytes", True)
+        return written or _transfer_of(observed.io_looks, "read_bytes", True)
     rows = [row for each in observed.connections[:1] for row in each.rows]
-    sent = _run(rows, "acknowledged_bytes", here == "client")
-    received = _run(rows, "received_bytes", here != "client")
+    sent = _transfer_of(rows, "acknowledged_bytes", here == "client")
+    received = _transfer_of(rows, "received_bytes", here != "client")
     transfers = (each for each in (sent, received) if each is not None)
     return max(transfers, key=lambda each: each.run[-1].moved_bytes, default=None)
 
 
-def _run(looks: Sequence[SocketLook | ProgramLook], name: str, pushes: bool) -> Transfer | None:
+def _transfer_of(
+    looks: Sequence[SocketLook | ProgramLook], name: str, pushes: bool
+) -> Transfer | None:
     """Returns samples from the first count on; None: nothing moved, or it is unknown."""
     figures = [(look.elapsed_seconds, getattr(look, name)) for look in looks]
     counted = [(seconds, count) for seconds, count in figures if count is not None]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bottleneck.agents import protocol
-from bottleneck.agents.hosts import Observation, Pair, Ran
+from bottleneck.agents.hosts import Observation, Pair, Result
 from bottleneck.report.report import Step
 from bottleneck.run.files import Files
 from bottleneck.run.log import Log
@@ -21,7 +21,7 @@ from probes.core.records import SMB_PORTS, Details, Endpoint
 from probes.sockets import limits
 from probes.watch.connection_track import Connection
 from probes.watch.socket_watch import Observations, Setting
-from probes.watch.trace_rows import thinned
+from probes.watch.trace_rows import thinned_rows
 
 OTHER: dict[Side, Side] = {"client": "server", "server": "client"}
 LEAST_SHARE = 0.25
@@ -63,7 +63,7 @@ def _check(connections: Iterable[Connection]) -> None:
                 typed.number(value, name)
 
 
-def observed(reply: Any) -> Observations:
+def parse_observations(reply: Any) -> Observations:
     """Parses the answer of a watch, which may be another host's. Errors: ValueError."""
     observation = protocol.from_plain(Observations, reply)
     _check(observation.connections)
@@ -107,7 +107,7 @@ def _columns(
         for moment, look in zip(times, looks, strict=True)
         if around or 0 <= moment <= lasted
     ]
-    return columns(kind, thinned(shifted))
+    return columns(kind, thinned_rows(shifted))
 
 
 def ends(
@@ -177,7 +177,7 @@ class Watching:
     on: dict[Side, Observation] = field(default_factory=dict)
 
     @property
-    def asking(self) -> Side:
+    def asker(self) -> Side:
         """Host that connects to the one that serves the share."""
         return "client" if self.step.initiator == "client" else "server"
 
@@ -187,7 +187,7 @@ class Watching:
         initiator, responder: counters of each host at both ends of the copy's window, which give
         the copy's time by the clock of each.
         """
-        for side, pair in ((self.asking, initiator), (OTHER[self.asking], responder)):
+        for side, pair in ((self.asker, initiator), (OTHER[self.asker], responder)):
             if side not in self.on or not pair:
                 continue
             try:
@@ -200,34 +200,34 @@ class Watching:
         for watch in self.on.values():
             watch.end()
 
-    def annotate(self, ran: Ran) -> Ran:
+    def annotate(self, ran: Result) -> Result:
         """Returns the run with the observations of its connection, after the watches' end."""
         observations: dict[Side, Observations] = {}
         for side, watch in self.on.items():
             try:
                 if watch.window is not None and not watch.trouble:
-                    observations[side] = observed(watch.reply)
+                    observations[side] = parse_observations(watch.reply)
             except ValueError as error:
                 watch.trouble = str(error)
             self._note(side, watch)
         if not observations:
             return ran
         pushes = self.step.setting["copy"].removeprefix("server.").startswith("push")
-        sender = self.asking if pushes else OTHER[self.asking]
+        sender = self.asker if pushes else OTHER[self.asker]
         moved_bytes = ran.samples[-1].moved_bytes
         carried = {side: list(each.connections) for side, each in observations.items()}
-        one, other = ends(carried, sender, self.asking, moved_bytes)
+        one, other = ends(carried, sender, self.asker, moved_bytes)
         by_side = {sender: one, OTHER[sender]: other}
         figures = connection_details(one, other)
         details = {**ran.details, "sockets": figures} if figures else dict(ran.details)
         if "trace" in details:
             try:
-                details["looks"] = self._timed(details["trace"], observations, by_side)
+                details["looks"] = self._timed_looks(details["trace"], observations, by_side)
             except ValueError as error:
-                self.log.note(f"{self.asking}: the copy's own times are not to be read: {error}")
+                self.log.note(f"{self.asker}: the copy's own times are not to be read: {error}")
         return replace(ran, details=details)
 
-    def _timed(
+    def _timed_looks(
         self,
         trace: Any,
         observations: Mapping[Side, Observations],
@@ -243,7 +243,7 @@ class Watching:
             window = self.on[side].window
             # The initiator times the copy by the clock of its looks; the other host was read right
             # before the copy began.
-            late = began - window[0] if side == self.asking and window else 0.0
+            late = began - window[0] if side == self.asker and window else 0.0
             by_side[side] = looks(each, connections[side], late, lasted)
         return by_side
 
@@ -261,7 +261,7 @@ def _clock_seconds(counters: Any) -> float:
 
 
 @contextmanager
-def watching(
+def watch_copy(
     world: World, files: Files, log: Log, step: Step, peer: Endpoint, seconds: float
 ) -> Iterator[Watching]:
     """Has each host with an agent watch a copy's connections during the block."""
@@ -282,7 +282,7 @@ def _settings(watched: Watching, peer: Endpoint, seconds: float) -> dict[Side, A
     addresses = {side: world.address_of(side) for side in OTHER}
     mount_port = port_of(mount.get("options", ""))
     port = peer.port or mount_port or world.options.target.port
-    watches = settings(OTHER[watched.asking], addresses, port, seconds)
+    watches = settings(OTHER[watched.asker], addresses, port, seconds)
     folders = {side: world.facts[side].folder for side in world.facts}
     devices = {side: folder.device for side, folder in folders.items() if folder}
     return {side: replace(each, device=devices.get(side)) for side, each in watches.items()}

@@ -22,7 +22,7 @@ from bottleneck.run.clock import Clock
 from bottleneck.run.files import Files
 from bottleneck.run.log import Log
 from probes.core.records import FILE_COPY, SMB_PORT, Access, Endpoint, HostFacts
-from probes.core.stage import Refused, Unavailable, described
+from probes.core.stage import Refused, Unavailable, stages_of
 from probes.net import peers
 from probes.smb import run_folder
 from probes.smb.frames import first_to_answer
@@ -64,7 +64,6 @@ class World:
 
     @property
     def client(self) -> Host:
-        """Agent of the client."""
         return self.hosts["client"]
 
     @property
@@ -104,11 +103,10 @@ class World:
     @property
     def opens_share(self) -> bool:
         """Whether a session on the share is needed."""
-        needs_share = any("share" in each.needs for each in described(self.options.stages))
+        needs_share = any("share" in each.needs for each in stages_of(self.options.stages))
         return needs_share or self.measures_server_disk and not self.options.target.path
 
     def is_only(self, stage: str) -> bool:
-        """Whether only this stage is requested."""
         return self.options.stages == (stage,)
 
     def times(self) -> plan.Times:
@@ -134,12 +132,12 @@ def server_address(host: str, port: int) -> str:
             f"{host}: the name cannot be resolved ({error.strerror}); check {wrong}, or use an IP "
             "address",
         ) from None
-    addresses = {peers.with_zone(each[4]) for each in addresses_found}
+    addresses = {peers.zoned_address(each[4]) for each in addresses_found}
     if len(addresses) > 1:
         # All stages use one address: the one that the copies' connections find.
         with contextlib.suppress(OSError), first_to_answer(host, port or SMB_PORT) as connection:
-            return peers.with_zone(connection.getpeername())
-    return peers.with_zone(addresses_found[0][4])
+            return peers.zoned_address(connection.getpeername())
+    return peers.zoned_address(addresses_found[0][4])
 
 
 def client_of(world: World, stack: ExitStack) -> World:
@@ -157,7 +155,7 @@ def server_of(world: World, stack: ExitStack, log: Log) -> World:
     return replace(world, hosts={**world.hosts, "server": server})
 
 
-def opened(world: World, files: Files, holding: ExitStack, clock: Clock, log: Log) -> World:
+def open_share(world: World, files: Files, holding: ExitStack, clock: Clock, log: Log) -> World:
     """Logs in once, and opens this run's folder and source file on the share.
 
     If the server does not allow the requested security, without it.
@@ -243,13 +241,13 @@ def locate(world: World, files: Files, log: Log) -> None:
         files.agent_folder = beside
 
 
-def learned(world: World, files: Files) -> Iterator[World]:
+def learn_facts(world: World, files: Files) -> Iterator[World]:
     """Yields the world with the facts of one host more, and sets what its counters watch."""
     pending = []
     for side, host in world.hosts.items():
         toward = _own_address(world.address) if side == "server" else world.address
         arguments = {"toward": toward, "folder": files.folder(side)}
-        pending.append((side, host, toward, host.asking("facts", FACTS_SECONDS, **arguments)))
+        pending.append((side, host, toward, host.start_ask("facts", FACTS_SECONDS, **arguments)))
     for side, host, toward, answer in pending:
         facts = protocol.from_plain(HostFacts, answer())
         # Only its agent copies on the client: a Samba there is not part of it.
@@ -266,7 +264,7 @@ def _own_address(address: str) -> str:
         raise Refused("unreachable", f"{address}: no route to it ({error.strerror})") from None
 
 
-def configured(world: World, files: Files, log: Log) -> World:
+def add_samba_config(world: World, files: Files, log: Log) -> World:
     """Returns the world with costly settings of the file server, if its agent can read them."""
     if world.server is None or "dialect" not in files.share.facts:
         return world
@@ -281,7 +279,6 @@ def configured(world: World, files: Files, log: Log) -> World:
 
 
 def so_far(world: World, clock: Clock, log: Log, files: Files) -> Report:
-    """Returns the current report."""
     client, opened = world.facts.get("client"), files.share.facts
     return Report(
         status="partial",

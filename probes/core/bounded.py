@@ -51,10 +51,10 @@ def loads(content: bytes, limits: Limits = USUAL) -> Any:
     check(content, limits)
 
     def short_int(text: str) -> int:
-        return int(_short(text, limits))
+        return int(_checked_digits(text, limits))
 
     def finite_float(text: str) -> float:
-        value = float(_short(text, limits))
+        value = float(_checked_digits(text, limits))
         if value in (float("inf"), float("-inf")):
             raise NotBounded(f"{text[:40]} is out of range")
         return value
@@ -70,10 +70,10 @@ def loads(content: bytes, limits: Limits = USUAL) -> Any:
     except NotBounded:
         raise
     except (ValueError, RecursionError) as error:
-        raise _broken("JSON", error) from None
+        raise _parse_error("JSON", error) from None
 
 
-def _broken(kind: str, error: Exception) -> NotBounded:
+def _parse_error(kind: str, error: Exception) -> NotBounded:
     if isinstance(error, UnicodeDecodeError):
         return NotBounded("not a report: not UTF-8 text")
     reason = "nested too deep" if isinstance(error, RecursionError) else str(error)
@@ -98,7 +98,7 @@ def loads_toml(content: bytes, largest_bytes: int = LARGEST_TOML_BYTES) -> dict[
     try:
         return tomllib.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise _broken("TOML", error) from None
+        raise _parse_error("TOML", error) from None
 
 
 def check(content: bytes, limits: Limits = USUAL) -> None:
@@ -127,7 +127,7 @@ def _check_count(count: int, limit: int, kind: str) -> None:
         raise NotBounded(f"too many {kind}: {count}, where {limit} are read")
 
 
-def _short(text: str, limits: Limits) -> str:
+def _checked_digits(text: str, limits: Limits) -> str:
     if len(text) > limits.digits:
         raise NotBounded(f"a number of {len(text)} characters")
     return text

@@ -46,14 +46,14 @@ def _reader(hint: Any) -> Callable[[Any], Any]:
     if origin in UNIONS:
         return _reader(next(each for each in arguments if each is not type(None)))
     if origin is tuple:
-        return functools.partial(_several, arguments[0])
+        return functools.partial(_typed_items, arguments[0])
     if dataclasses.is_dataclass(hint):
         inner = typing.cast("type", hint)
         return lambda value: record(inner, value) if value and isinstance(value, dict) else None
     return _SCALARS[hint]
 
 
-def _several(kind: type, value: Any) -> Optional[Tuple[Any, ...]]:
+def _typed_items(kind: type, value: Any) -> Optional[Tuple[Any, ...]]:
     if not isinstance(value, (list, tuple)):
         return None
     if kind is str:

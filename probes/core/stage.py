@@ -19,7 +19,7 @@ Running = Generator[Sample, None, Details]
 """Running stage: yields samples, returns its details."""
 
 
-def requested(copy: str) -> str:
+def requested_cache(copy: str) -> str:
     """Returns the state of the sender's file that a copy asks for: "cached" or "uncached"."""
     return copy.rpartition(".")[2]
 
@@ -46,7 +46,7 @@ class Window:
         self.closed = now
         return Last(self.closed - self.opened, moved_bytes)
 
-    def timed(self, moved_bytes: int) -> Details:
+    def flush_details(self, moved_bytes: int) -> Details:
         """Returns the rate until the last byte was acknowledged, and the seconds after that."""
         return {
             "acknowledged_bytes_per_second": moved_bytes
@@ -101,9 +101,8 @@ class Stage:
     passive end until closed; and `initiate(setting, peer)`, which drives the stage and ends within
     its setting's time plus one I/O timeout. Its first sample is (0.0, 0) and opens the measured
     window, a `Last` closes it: CPU and memory of both hosts are read at those two moments, so
-    set-up comes before the first and clean-up after the last. `turns(known)` returns the steps that
-    a run makes of it, and `fitted(setting, known)` the setting of a step that is settled only at
-    its turn.
+    set-up comes before the first and clean-up after the last. `turns(known)` returns its steps in a
+    run, and `fit_setting(setting, facts)` the setting of a step that is settled only at its turn.
     """
 
     name: str
@@ -200,6 +199,6 @@ def module_of(name: str) -> Any:
     return importlib.import_module("probes.stages." + name.replace("-", "_"))
 
 
-def described(names: Iterable[str]) -> List[Stage]:
+def stages_of(names: Iterable[str]) -> List[Stage]:
     """Returns the descriptions of stages, by their names."""
     return [module_of(name).STAGE for name in names]

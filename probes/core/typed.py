@@ -47,7 +47,7 @@ def record(kind: type[T], value: object, where: str, exact: bool = False) -> T:
     for field in fields:
         name = f"{where}.{field.name}"
         if field.name in value:
-            values[field.name] = typed(hints[field.name], value[field.name], name, exact)
+            values[field.name] = parse(hints[field.name], value[field.name], name, exact)
         elif type(None) in typing.get_args(hints[field.name]):
             values[field.name] = None
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
@@ -55,23 +55,23 @@ def record(kind: type[T], value: object, where: str, exact: bool = False) -> T:
     return kind(**values)
 
 
-def typed(hint: Any, value: object, where: str, exact: bool = False) -> Any:
+def parse(hint: Any, value: object, where: str, exact: bool = False) -> Any:
     """Returns the value as the annotation asks for it; `where` names it in errors."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in UNIONS:
         inner = next(each for each in arguments if each is not type(None))
-        return None if value is None else typed(inner, value, where, exact)
+        return None if value is None else parse(inner, value, where, exact)
     if origin is typing.Literal:
         if value not in arguments:
             raise NotTyped(f"{where} must be one of {', '.join(map(str, arguments))}")
         return value
     if origin is tuple:
         items = enumerate(array(value, where))
-        return tuple(typed(arguments[0], each, f"{where}[{index}]", exact) for index, each in items)
+        return tuple(parse(arguments[0], each, f"{where}[{index}]", exact) for index, each in items)
     if origin is dict:
         pairs = mapping(value, where).items()
         return {
-            key: typed(arguments[1], each, f"{where}[{key[:40]!r}]", exact) for key, each in pairs
+            key: parse(arguments[1], each, f"{where}[{key[:40]!r}]", exact) for key, each in pairs
         }
     if isinstance(hint, type) and issubclass(hint, tuple):
         return row(typing.cast("Any", hint), value, where)
@@ -87,7 +87,7 @@ def row(kind: Any, value: object, where: str) -> Any:
     items, hints = array(value, where), _hints(kind)
     if len(items) != len(hints):
         raise NotTyped(f"{where} has {len(items)} values instead of {len(hints)}")
-    return kind(*(typed(hints[name], each, f"{where}.{name}") for name, each in zip(hints, items)))
+    return kind(*(parse(hints[name], each, f"{where}.{name}") for name, each in zip(hints, items)))
 
 
 def mapping(value: object, where: str) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def layer(name: str, sys_folder: Path) -> Details | None:
     return details
 
 
-def below(name: str, sys_folder: Path) -> List[str]:
+def devices_below(name: str, sys_folder: Path) -> List[str]:
     """Returns the names of the devices right below (a partition's disk, RAID members), sorted."""
     folder = sys_folder / "class/block" / name
     if is_visible(folder / "partition"):
@@ -73,7 +73,7 @@ def kind_of(name: str, folder: Path) -> str:
     if is_visible(folder / "partition"):
         return PART
     if is_visible(folder / "dm"):
-        return _beginning(word(folder / "dm/uuid") or "", DM_KINDS) or "dm"
+        return _kind_by_prefix(word(folder / "dm/uuid") or "", DM_KINDS) or "dm"
     if is_visible(folder / "md"):
         return "md"
     match = re.fullmatch(r"(loop|bcache|zram|ram)\d+", name)
@@ -94,7 +94,7 @@ def _times(unit: int) -> Callable[[str], int | None]:
     return lambda text: int(text) * unit if text.isdecimal() else None
 
 
-def _beginning(text: str, kinds: Tuple[Tuple[str, str], ...]) -> str | None:
+def _kind_by_prefix(text: str, kinds: Tuple[Tuple[str, str], ...]) -> str | None:
     return next((name for begin, name in kinds if text.startswith(begin)), None)
 
 
@@ -116,7 +116,7 @@ _QUEUE: Facts = (
     ("read_ahead_bytes", "queue/read_ahead_kb", _times(1024)),
     ("write_cache", "queue/write_cache", str),
 )
-_DM: Facts = (("target", "dm/uuid", lambda text: _beginning(text, DM_TARGETS)),)
+_DM: Facts = (("target", "dm/uuid", lambda text: _kind_by_prefix(text, DM_TARGETS)),)
 _FILES: Dict[str, Facts] = {
     PART: (("offset_bytes", "start", _times(SECTOR_BYTES)),),
     "md": (
@@ -145,7 +145,7 @@ def read_smart(name: str) -> Details:
     node = "/dev/" + name.replace("!", "/")
     if os.geteuid() != 0 or not Path(node).is_block_device():
         return {}
-    return parse_smart(tools.printed(("smartctl", *OPTIONS, node), ANSWER_SECONDS))
+    return parse_smart(tools.program_output(("smartctl", *OPTIONS, node), ANSWER_SECONDS))
 
 
 def parse_smart(text: str) -> Details:

@@ -17,7 +17,7 @@ from probes.core.records import Endpoint
 from probes.core.stage import Refused
 from probes.files import free_space, journal, removal, source_file
 from probes.files.served_file import check_name, source_name
-from probes.system.child import NoAnswer, answered
+from probes.system.child import NoAnswer, call_until
 from probes.system.platform import os
 
 PAUSE_SECONDS = 0.02
@@ -30,7 +30,7 @@ class CreatedFolder:
         """Takes a kind (RUN, TREE), an existing folder for it, and a name. Errors: OSError."""
         self._facts: removal.Facts = {"kind": kind, "name": name}
         place = os.path.realpath(folder)
-        self._parent = removal.opened(place)
+        self._parent = removal.open_folder(place)
         self._pin: Optional[int] = None
         self._there = False
         status = os.fstat(self._parent)
@@ -60,7 +60,7 @@ class CreatedFolder:
     def adopt(self) -> None:
         """Adopts an existing folder that another, as a file server, created for this run."""
         self._there = True
-        self._pin = removal.opened(self._facts["name"], self._parent)
+        self._pin = removal.open_folder(self._facts["name"], self._parent)
         status = os.fstat(self._pin)
         self._tell({"dev": status.st_dev, "ino": status.st_ino})
 
@@ -143,7 +143,7 @@ KNOWN_ERRORS = (
     errno.ENOENT,
     errno.ENOTDIR,
 )
-"""Errors for which refused() has a message."""
+"""Errors for which refusal() has a message."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class Setting:
     seed: Text
     """Seed of the payload, hex."""
     parts: Count = 1
-    """See free_space.fitting."""
+    """See free_space.fitting_size."""
 
 
 @contextmanager
@@ -176,19 +176,19 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     check_name(name)
     with ExitStack() as stack:
         with speaking_of(setting.folder):
-            folder = waited(
+            folder = wait_for(
                 setting.folder, lambda: CreatedFolder(removal.RUN, setting.folder, name)
             )
             stack.callback(folder.close)
-            free, total = waited(setting.folder, lambda: free_space.space_of(setting.folder))
-            size_bytes = free_space.fitting_in(
+            free, total = wait_for(setting.folder, lambda: free_space.space_of(setting.folder))
+            size_bytes = free_space.fitting_size_in(
                 setting.size_bytes, setting.folder, free, total, setting.parts
             )
             path = os.path.join(setting.folder, name)  # noqa: PTH118
             opened: list[int] = []
             stack.callback(_remove, path, folder, opened)
-            waited(setting.folder, folder.create)
-            opened.append(waited(setting.folder, lambda: folder.new_file(source_name(name))))
+            wait_for(setting.folder, folder.create)
+            opened.append(wait_for(setting.folder, lambda: folder.new_file(source_name(name))))
             began = time.monotonic()
             written = _fill(opened[0], setting, size_bytes)
             seconds = time.monotonic() - began
@@ -209,13 +209,13 @@ def speaking_of(folder: str) -> Iterator[None]:
     except NoAnswer as error:
         raise Refused("unreachable", f"{error}; check that its server is up") from None
     except OSError as error:
-        raise refused(folder, error) from error
+        raise refusal(folder, error) from error
 
 
 REMOUNT = "umount it, then mount it again"
 
 
-def refused(folder: str, error: OSError) -> Exception:
+def refusal(folder: str, error: OSError) -> Exception:
     """Returns an error in a folder with its remedy, one line; others with the folder's name."""
     code, words = error.errno, (error.strerror or str(error)).lower()
     if code in NO_ROOM:
@@ -235,9 +235,9 @@ def refused(folder: str, error: OSError) -> Exception:
     return RuntimeError(f"{folder}: {words}")
 
 
-def waited(folder: str, work: Callable[[], T]) -> T:
+def wait_for(folder: str, work: Callable[[], T]) -> T:
     """Returns the result of work(), where the folder's mount answers in time; else NoAnswer."""
-    return answered(folder, time.monotonic() + ANSWER_SECONDS, work)
+    return call_until(folder, time.monotonic() + ANSWER_SECONDS, work)
 
 
 def _fill(fd: int, setting: Setting, size_bytes: int) -> int:
@@ -246,7 +246,7 @@ def _fill(fd: int, setting: Setting, size_bytes: int) -> int:
     def fill() -> int:
         return source_file.fill(fd, size_bytes, bytes.fromhex(setting.seed), now + setting.seconds)
 
-    return answered(setting.folder, now + setting.seconds + ANSWER_SECONDS, fill)
+    return call_until(setting.folder, now + setting.seconds + ANSWER_SECONDS, fill)
 
 
 def _remove(path: str, folder: CreatedFolder, opened: list[int]) -> None:
@@ -263,7 +263,7 @@ def _remove(path: str, folder: CreatedFolder, opened: list[int]) -> None:
         folder.remove(REMOVE_SECONDS / 2)
 
     try:
-        answered(path, time.monotonic() + REMOVE_SECONDS, work)
+        call_until(path, time.monotonic() + REMOVE_SECONDS, work)
     except NoAnswer as error:
         text = f"may remain; the next run or bottleneck cleanup removes it: {error}"
         raise TimeoutError(text) from None

@@ -40,7 +40,6 @@ class MountEntry(NamedTuple):
 
     @property
     def option_values(self) -> Dict[str, str]:
-        """Values of the options by name."""
         return _options(self.options)
 
 
@@ -66,11 +65,11 @@ def parse_mountinfo(mountinfo: str) -> list[MountEntry]:
         entries.append(
             MountEntry(
                 fields[2],
-                _unescaped(fields[4]),
+                _unescaped_field(fields[4]),
                 tail[0],
-                _unescaped(tail[1]),
+                _unescaped_field(tail[1]),
                 options.strip(","),
-                _unescaped(fields[3]),
+                _unescaped_field(fields[3]),
             )
         )
     return entries
@@ -181,7 +180,7 @@ def _named_in_diskstats(number: str) -> str | None:
     return None
 
 
-def _unescaped(field: str) -> str:
+def _unescaped_field(field: str) -> str:
     """Returns a field without mountinfo's octal escapes (\\040 is a blank)."""
     return re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), field)
 

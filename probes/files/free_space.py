@@ -44,18 +44,18 @@ def usable_bytes(folder: Folder) -> int:
     return beyond_reserve_bytes(*space_of(folder))
 
 
-def fitting(size_bytes: int, folder: str, parts: int = 1) -> int:
+def fitting_size(size_bytes: int, folder: str, parts: int = 1) -> int:
     """Returns size_bytes, or as many full MiB as fit; Unavailable where not even 1 MiB fits.
 
     parts: divisor of the usable space, as other files of the run need room beside it.
     """
-    return fitting_in(size_bytes, folder, *space_of(folder), parts)
+    return fitting_size_in(size_bytes, folder, *space_of(folder), parts)
 
 
-def fitting_in(
+def fitting_size_in(
     size_bytes: int, folder: str, free_bytes: int, total_bytes: int, parts: int = 1
 ) -> int:
-    """Returns fitting() by a file system's figures; 0 of 0 (some FUSE) is no answer."""
+    """Returns fitting_size() by a file system's figures; 0 of 0 (some FUSE) is no answer."""
     if not total_bytes:
         return size_bytes
     usable = beyond_reserve_bytes(free_bytes, total_bytes)

@@ -20,7 +20,7 @@ from typing import Callable, Iterator, List, Optional, Set, Tuple
 from probes.files import folders, removal
 from probes.files.removal import Facts
 from probes.system import accounts
-from probes.system.child import NoAnswer, answered
+from probes.system.child import NoAnswer, call_until
 from probes.system.platform import descriptor, os
 from probes.system.proc import text
 from probes.system.waiting import fcntl
@@ -107,12 +107,12 @@ def orphans(*kinds: str) -> Iterator[Tuple[Facts, Entry]]:
 
     The caller closes the entry as removed after it has removed the object.
     """
-    for facts, entry in _unlocked():
+    for facts, entry in _unlocked_entries():
         if facts["kind"] in kinds and time.time() - facts["time"] < KEPT_SECONDS:
             yield facts, entry
 
 
-def _unlocked() -> Iterator[Tuple[Facts, Entry]]:
+def _unlocked_entries() -> Iterator[Tuple[Facts, Entry]]:
     """Yields the entries that no living run has."""
     for runs, name in itertools.islice(_entries(), MOST_ENTRIES):
         fd = _open_locked(runs, name)
@@ -125,7 +125,7 @@ def _unlocked() -> Iterator[Tuple[Facts, Entry]]:
             entry.close(is_removed=False)
 
 
-def living() -> Set[str]:
+def living_objects() -> Set[str]:
     """Returns the names of objects of runs that are still at work."""
     names = set()
     for runs, name in _entries():
@@ -140,7 +140,7 @@ def living() -> Set[str]:
 def sweep() -> List[Tuple[str, str]]:
     """Removes what killed runs left on this host; returns each path, and why it stays or ""."""
     removals, deadline = [], time.monotonic() + SWEEP_SECONDS
-    for facts, entry in _unlocked():
+    for facts, entry in _unlocked_entries():
         if time.monotonic() > deadline:
             break
         if time.time() - facts["time"] > KEPT_SECONDS:
@@ -158,7 +158,7 @@ def has_ended(facts: Facts) -> bool:
     Where several hosts share the journal's disk (NFS), one may not see another's lock.
     """
     longest = facts.get("seconds", LONGEST_SECONDS)
-    return _of_this_boot(facts) or bool(time.time() - facts["time"] > longest)
+    return _is_of_this_boot(facts) or bool(time.time() - facts["time"] > longest)
 
 
 def path_of(facts: Facts) -> str:
@@ -184,10 +184,10 @@ def look(facts: Facts) -> Optional[str]:
 
 def _answer(facts: Facts, work: Callable[[], Optional[str]]) -> Optional[str]:
     """Returns the result of work(), or why it fails."""
-    if facts["host"] != socket.gethostname() and not _of_this_boot(facts):
+    if facts["host"] != socket.gethostname() and not _is_of_this_boot(facts):
         return f"it is on {facts['host']}"
     try:
-        return answered(path_of(facts), time.monotonic() + REMOVE_SECONDS, work)
+        return call_until(path_of(facts), time.monotonic() + REMOVE_SECONDS, work)
     except NoAnswer as error:
         return str(error)
     except OSError as error:
@@ -195,7 +195,7 @@ def _answer(facts: Facts, work: Callable[[], Optional[str]]) -> Optional[str]:
 
 
 def _remove_here(facts: Facts) -> str:
-    same = _of_this_boot(facts)
+    same = _is_of_this_boot(facts)
     # Devices get new numbers at each boot, and no process survives it; in another PID namespace
     # the number is another process's.
     drop: Tuple[str, ...] = () if same else ("dev",)
@@ -203,7 +203,7 @@ def _remove_here(facts: Facts) -> str:
         drop += ("leader",)
     facts = {key: facts[key] for key in facts if key not in drop}
     try:
-        parent = removal.opened(facts["folder"])
+        parent = removal.open_folder(facts["folder"])
     except FileNotFoundError:
         became = removal.MISSING
     else:
@@ -223,12 +223,12 @@ def _is_mounted(facts: Facts) -> bool:
     status = os.stat(path)  # noqa: PTH116 - any bytes
     if path == facts["folder"] and status.st_ino != facts["folder_ino"]:
         return False  # as in another mount namespace
-    if not _of_this_boot(facts):
+    if not _is_of_this_boot(facts):
         return bool(path == facts["folder"])
     return bool(status.st_dev == facts["folder_dev"])
 
 
-def _of_this_boot(facts: Facts) -> bool:
+def _is_of_this_boot(facts: Facts) -> bool:
     """Whether the entry is of this boot; False also where that is not known."""
     return facts["boot"] != "" and bool(facts["boot"] == _boot())
 

@@ -31,12 +31,12 @@ def layers(path: str, ask_smart: bool = False) -> List[Details]:
     below a loop device's file or an overlay's upper folder follow it.
     ask_smart: also `smart` of each disk, by smartctl (up to 5 s each; never wakes a disk).
     """
-    return _with_smart(Walk(folders.mounts()).folder(path), ask_smart)
+    return _add_smart(Walk(folders.mounts()).folder(path), ask_smart)
 
 
 def device_layers(name: str, ask_smart: bool = False) -> List[Details]:
     """Returns the layers of a block device, by kernel name (sda1) or node; follows links."""
-    return _with_smart(Walk(folders.mounts()).device(kernel_name(name)), ask_smart)
+    return _add_smart(Walk(folders.mounts()).device(kernel_name(name)), ask_smart)
 
 
 def kernel_name(device: str) -> str:
@@ -53,7 +53,7 @@ def kernel_name(device: str) -> str:
         return ""
 
 
-def _with_smart(stack: List[Details], ask_smart: bool) -> List[Details]:
+def _add_smart(stack: List[Details], ask_smart: bool) -> List[Details]:
     for layer in stack:
         smart = block.read_smart(layer["name"]) if ask_smart and layer["kind"] == "disk" else {}
         if smart:
@@ -99,7 +99,7 @@ class Walk:
         if layer is None:
             return self._layers
         self._layers.append(layer)
-        for each in block.below(name, self._sys):
+        for each in block.devices_below(name, self._sys):
             self.device(each)
         backing = layer.get("backing_file")
         if backing and is_visible(Path(backing)):
@@ -157,21 +157,21 @@ RESYNCS = ("resync", "recover", "check", "repair", "reshape")
 def costly(layers: Sequence[Details]) -> Iterator[HostSetting]:
     """Yields the settings of `layers(folder)` that cost throughput, top first; never raises."""
     for layer in layers:
-        for option, value, why, remedy in _of(layer):
+        for option, value, why, remedy in _layer_rows(layer):
             yield HostSetting(option, value, why, remedy)
 
 
-def _of(layer: Details) -> Iterator[tuple[str, str, str, str]]:
+def _layer_rows(layer: Details) -> Iterator[tuple[str, str, str, str]]:
     name = str(layer.get("name"))
-    yield from _of_mount(name, layer)
+    yield from _mount_rows(name, layer)
     if layer.get("kind") == "md":
-        yield from _of_raid(name, layer)
+        yield from _raid_rows(name, layer)
     if layer.get("kind") == "disk":
-        yield from _of_disk(name, layer)
-        yield from _of_link(name, layer)
+        yield from _disk_rows(name, layer)
+        yield from _link_rows(name, layer)
 
 
-def _of_mount(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
+def _mount_rows(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
     options = str(layer.get("mount_options") or "").split(",")
     if "sync" in options:
         why = "each write is synchronous: it waits until the disk has stored the data"
@@ -181,7 +181,7 @@ def _of_mount(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
         yield f"mount option of {name}", "dirsync", why, "mount without dirsync"
 
 
-def _of_raid(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
+def _raid_rows(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
     level = str(layer.get("raid_level") or "RAID")
     missing = _amount(layer, "degraded_disks")
     if missing:
@@ -199,7 +199,7 @@ def _of_raid(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
         yield f"{level} {name}", f"{action}{rate_text}", why, remedy
 
 
-def _of_disk(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
+def _disk_rows(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
     attached = layer.get("transport") in ATTACHED
     if attached and layer.get("rotational") is True and layer.get("write_cache") == "write through":
         why = "each write waits for the rotation of the disk"
@@ -213,7 +213,7 @@ def _of_disk(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
         yield f"health of {name}", "failing", why, "back up its data, then replace it"
 
 
-def _of_link(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
+def _link_rows(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
     usb = _amount(layer, "usb_bits_per_second")
     if usb and usb <= USB_2_BITS_PER_SECOND:
         why = "USB 2 carries at most about 40 MB/s, whatever the disk"

@@ -19,7 +19,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from probes.core.field_types import Folder, LeftoverPath, Number, Text
 from probes.files import folders, journal, payload, removal
 from probes.system import processes
-from probes.system.child import NoAnswer, answered
+from probes.system.child import NoAnswer, call_until
 from probes.system.platform import descriptor, os
 from probes.system.proc import ProcessStat
 from probes.system.reader import reader
@@ -78,7 +78,7 @@ def find(folders: List[Folder], older_seconds: Number) -> List[Leftover]:
             return list(_in_folder(place, older_seconds, users))
 
         try:
-            leftovers = answered(place, time.monotonic() + FOLDER_SECONDS, look)
+            leftovers = call_until(place, time.monotonic() + FOLDER_SECONDS, look)
         except NoAnswer as error:
             leftovers = [Leftover(place, str(error))]
         by_path.update({each.path: each for each in leftovers})
@@ -113,7 +113,7 @@ def _remove_noted(path: str) -> Optional[str]:
 def _is_there(path: str) -> bool:
     until = time.monotonic() + journal.REMOVE_SECONDS
     try:
-        return answered(path, until, functools.partial(os.path.lexists, path))
+        return call_until(path, until, functools.partial(os.path.lexists, path))
     except NoAnswer:
         return False
 
@@ -121,7 +121,7 @@ def _is_there(path: str) -> bool:
 def _remove_by_name(place: str, name: str, older_seconds: float) -> str:
     """Removes it by its name, if all of its content is a run's; returns "", or why it stays."""
     try:
-        parent = removal.opened(place)
+        parent = removal.open_folder(place)
     except FileNotFoundError:
         return ""
     try:
@@ -154,7 +154,7 @@ def _list_noted() -> Iterator[Leftover]:
 
 def _in_folder(place: str, older_seconds: float, users: _Users) -> Iterator[Leftover]:
     try:
-        parent = removal.opened(place)
+        parent = removal.open_folder(place)
     except FileNotFoundError:
         return
     except OSError as error:
@@ -183,7 +183,7 @@ def _examine(parent: int, place: str, name: str, older_seconds: float, users: _U
         for each in _files(parent, name, status):
             files, size = files + 1, size + each.st_size
             changed = max(changed, each.st_mtime, each.st_ctime)
-        why = users.of(path) or _on_other_host(place)
+        why = users.why_in_use(path) or _on_other_host(place)
     except Foreign as foreign:
         why = str(foreign)
     except PermissionError:
@@ -214,7 +214,7 @@ def _files(parent: int, name: str, status: os.stat_result) -> List[os.stat_resul
     if status.st_dev != os.fstat(parent).st_dev:
         raise Foreign(f"a file system is mounted at {name!r}")
     statuses = []
-    with descriptor(removal.opened(name, parent)) as folder:
+    with descriptor(removal.open_folder(name, parent)) as folder:
         names = sorted(os.listdir(folder), key=payload.first)
         run_names = removal.run_files(name)
         for each in names:
@@ -252,7 +252,7 @@ class _Users:
         return reader().processes()
 
     @functools.cached_property
-    def _open(self) -> Dict[int, List[bytes]]:
+    def _paths_by_pid(self) -> Dict[int, List[bytes]]:
         return {pid: _open_paths(pid) for pid in self._processes if pid != os.getpid()}
 
     @property
@@ -260,16 +260,16 @@ class _Users:
         """Whether no process is hidden, nor any process's open files."""
         return os.geteuid() == 0 and processes.sees_all(self._processes)
 
-    def of(self, path: str) -> str:
+    def why_in_use(self, path: str) -> str:
         """Returns why a folder is in use; empty: it is not.
 
         Its name is random: an open folder of that name is it, by whatever path.
         """
-        if os.path.basename(path) in journal.living():  # noqa: PTH119
+        if os.path.basename(path) in journal.living_objects():  # noqa: PTH119
             return "its run is still active"
         name = b"/" + os.path.basename(path).encode("utf-8", "surrogateescape")  # noqa: PTH119 - bytes
         try:
-            for pid, paths in self._open.items():
+            for pid, paths in self._paths_by_pid.items():
                 if any(name + b"/" in each + b"/" for each in paths):
                     return f"process {pid} ({self._processes[pid].name}) has it open"
         except OSError:

@@ -123,15 +123,15 @@ def parse_fdinfo(text: str, path: str, size_bytes: Optional[int]) -> Optional[Op
 def busiest(old: List[OpenFile], new: List[OpenFile], writes: bool) -> Optional[OpenFile]:
     """Returns the file that moved most between two looks; where none did, the largest."""
 
-    def growth(each: OpenFile) -> Tuple[int, bool, int]:
+    def rank(each: OpenFile) -> Tuple[int, bool, int]:
         # A server may open a file for writing that it only reads.
-        return grown(old, each), each.writes == writes, each.size_bytes or 0
+        return growth(old, each), each.writes == writes, each.size_bytes or 0
 
     fitting = [each for each in new if (each.writes if writes else each.reads)]
-    return max(fitting, key=growth, default=None)
+    return max(fitting, key=rank, default=None)
 
 
-def grown(old_files: List[OpenFile], file: OpenFile) -> int:
+def growth(old_files: List[OpenFile], file: OpenFile) -> int:
     """Returns the bytes that a file's position and size moved since an old look; 0: it is new."""
     old = next((e for e in old_files if (e.path, e.writes) == (file.path, file.writes)), file)
     longer = (file.size_bytes or 0) - (old.size_bytes or 0)
@@ -275,7 +275,7 @@ def owners(inodes: Set[int]) -> Dict[int, str]:
 
 def listeners(address: str, port: int) -> Set[int]:
     """Returns the inodes of sockets that listen on the port of an address, or of every address."""
-    addresses = _printed(address) | ANY_ADDRESS
+    addresses = _printed_forms(address) | ANY_ADDRESS
     tables = (text("/proc/net/tcp"), text("/proc/net/tcp6"))
     return set().union(*(parse_table(each, OWN_END, LISTENS, addresses, port) for each in tables))
 
@@ -332,7 +332,7 @@ def file_servers(stats: dict[int, ProcessStat]) -> set[int]:
     return {each.pid for each in stats.values() if each.name.startswith(NAMES)}
 
 
-def serving(stats: dict[int, ProcessStat], agent_pid: int, peer_address: str) -> set[int]:
+def servers_of_peer(stats: dict[int, ProcessStat], agent_pid: int, peer_address: str) -> set[int]:
     """Returns the visible file-server processes that serve the peer.
 
     smbd has a process for each connection: one with an established TCP connection to the peer's
@@ -380,10 +380,10 @@ def _connections(pid: int, name: str, address: str) -> set[int]:
     """Returns the inodes of connections with the address in a table of a process's namespace."""
     # empty where it ended meanwhile, or of a kernel without IPv6
     table = text(f"/proc/{pid}/net/{name}")
-    return parse_table(table, OTHER_END, ESTABLISHED, _printed(address))
+    return parse_table(table, OTHER_END, ESTABLISHED, _printed_forms(address))
 
 
-def _printed(address_text: str) -> set[str]:
+def _printed_forms(address_text: str) -> set[str]:
     """Returns an address as printed in tables of IPv4 and IPv6 sockets; empty: it is none."""
     address = plain_address(address_text)
     if address is None:

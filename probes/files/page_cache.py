@@ -120,7 +120,7 @@ def warm(fd: int, size_bytes: int) -> None:
         offset += got
 
 
-def bring(fd: int, size_bytes: int, cached: bool) -> None:
+def set_cached(fd: int, size_bytes: int, cached: bool) -> None:
     """Puts a file of that size into the page cache, or out of it."""
     if cached:
         warm(fd, size_bytes)
@@ -132,7 +132,7 @@ def describe_cache(fd: int, size_bytes: int, cached: bool) -> Details:
     """Returns the cached share of a file to be copied, and whether it is as requested."""
     cache = state(fd, size_bytes)
     return {
-        "proven": proven(cache, cached, STRAY_RATIO),
+        "proven": is_proven(cache, cached, STRAY_RATIO),
         "cached_ratio_before": None if cache is None else cache.cached_ratio,
     }
 
@@ -161,7 +161,7 @@ def state(fd: int, size_bytes: int) -> CacheState | None:
     return None
 
 
-def proven(cache: CacheState | None, cached: bool, doubt_ratio: float = DOUBT_RATIO) -> bool:
+def is_proven(cache: CacheState | None, cached: bool, doubt_ratio: float = DOUBT_RATIO) -> bool:
     """Whether the cache had as requested all of the file, or none of it.
 
     doubt_ratio: tolerated share of the file in the other state.

@@ -17,7 +17,7 @@ PERIOD_BYTES = 4 * 1024 * 1024 + 4096 + 64
 LONGEST_BLOCK_BYTES = 8 * 1024 * 1024
 
 
-def ring(seed: bytes) -> memoryview:
+def make_ring(seed: bytes) -> memoryview:
     """Returns payload of PERIOD_BYTES, MAGIC and SHAKE-128 of seed, repeated: a block is a slice.
 
     12 MiB in memory, 30 ms of one core. Source: FIPS 202.

@@ -35,7 +35,7 @@ class Volume(NamedTuple):
     """Start of the partition on that disk."""
 
 
-def place(fd: int, flush: bool = False) -> Optional[Details]:
+def disk_place(fd: int, flush: bool = False) -> Optional[Details]:
     """Returns the place of an open file's data on the device under its file system.
 
     flush: write dirty data first, so that it has a place; only for files of our own.
@@ -53,13 +53,13 @@ def place(fd: int, flush: bool = False) -> Optional[Details]:
     if file_map is None:
         return None
     status = os.fstat(fd)
-    filesystem, name = under(status.st_dev)
+    filesystem, name = filesystem_and_device(status.st_dev)
     volume = _volume(name) if name else None
     real = filesystem in ADDRESSED and name is not None and not _is_scattered(name)
     return describe(file_map, status.st_size, volume, real)
 
 
-def under(device_number: int) -> Tuple[Optional[str], Optional[str]]:
+def filesystem_and_device(device_number: int) -> Tuple[Optional[str], Optional[str]]:
     """Returns file system and kernel name of a file's block device, by st_dev; None: unknown."""
     number = f"{os.major(device_number)}:{os.minor(device_number)}"
     for entry in folders.mounts():
@@ -69,7 +69,7 @@ def under(device_number: int) -> Tuple[Optional[str], Optional[str]]:
 
 
 def describe(file_map: FileMap, size_bytes: int, volume: Optional[Volume], real: bool) -> Details:
-    """Returns the record of place() from a file's extents; pure.
+    """Returns the record of disk_place() from a file's extents; pure.
 
     real: the extents' addresses are places on the volume.
     """
@@ -146,7 +146,7 @@ def _volume(name: str) -> Optional[Volume]:
     layer = block.layer(name, _SYS) or {}
     if not layer.get("bytes"):
         return None
-    for disk in block.below(name, _SYS) if "offset_bytes" in layer else ():
+    for disk in block.devices_below(name, _SYS) if "offset_bytes" in layer else ():
         whole_bytes = (block.layer(disk, _SYS) or {}).get("bytes")
         if whole_bytes:
             return Volume(name, layer["bytes"], disk, whole_bytes, layer["offset_bytes"])

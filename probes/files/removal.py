@@ -40,7 +40,7 @@ def run_files(folder: str) -> re.Pattern[str]:
     return re.compile(rf"source-{run}|{pushed}|small-[0-9]{{1,6}}-[0-9a-f]{{8}}-{run}")
 
 
-def opened(name: str, parent: Optional[int] = None) -> int:
+def open_folder(name: str, parent: Optional[int] = None) -> int:
     """Opens a folder; follows no link where it is a name in an open folder."""
     flags = os.O_RDONLY | os.O_DIRECTORY | (0 if parent is None else os.O_NOFOLLOW)
     return os.open(name, flags, dir_fd=parent)
@@ -54,7 +54,7 @@ def remove(parent: int, facts: Facts) -> str:
     """
     name = facts["name"]
     try:
-        folder = opened(name, parent)
+        folder = open_folder(name, parent)
     except FileNotFoundError:
         return MISSING
     except OSError:
@@ -118,7 +118,7 @@ def _without_folder(top: int, name: str, device: int) -> List[str]:
     Others may nest as deep as they like: no level may cost a descriptor or a frame.
     """
     lifted = []
-    inner = opened(name, top)
+    inner = open_folder(name, top)
     try:
         if os.fstat(inner).st_dev != device:
             return []

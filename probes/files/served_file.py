@@ -28,7 +28,7 @@ def flush(path: Folder, file_name: Text) -> float:
     path: a run's folder as locate() found it; file_name: that of a run's file. Errors: ValueError,
     OSError.
     """
-    with _opened(path, file_name, os.O_RDONLY) as fd:
+    with _open_file(path, file_name, os.O_RDONLY) as fd:
         began = time.monotonic()
         os.fsync(fd)
         return time.monotonic() - began
@@ -49,14 +49,14 @@ def resize(
     Unavailable where the file system has no room.
     """
     exclusive = os.O_CREAT | os.O_EXCL if create else 0
-    with _opened(path, file_name, os.O_RDWR | exclusive) as fd:
+    with _open_file(path, file_name, os.O_RDWR | exclusive) as fd:
         mark = payload.mark(bytes.fromhex(seed))
         present = os.fstat(fd).st_size
         if not create and os.pread(fd, len(mark), 0) != mark:
             raise ValueError(f"{file_name} was replaced by a file that is not of this run")
         target = size_bytes
         if target > present:
-            target = present + free_space.fitting(target - present, path)
+            target = present + free_space.fitting_size(target - present, path)
             deadline = time.monotonic() + limit_seconds
             return source_file.fill(fd, target, bytes.fromhex(seed), deadline, present)
         os.ftruncate(fd, target)
@@ -66,14 +66,14 @@ def resize(
 
 def intact(path: Folder, file_name: Text, size_bytes: Size, seed: Text) -> bool:
     """Whether the file has that size and is the payload of the seed from end to end."""
-    with _opened(path, file_name, os.O_RDONLY) as fd:
+    with _open_file(path, file_name, os.O_RDONLY) as fd:
         return holds_payload(fd, size_bytes, bytes.fromhex(seed))
 
 
 def holds_payload(fd: int, size_bytes: int, seed: bytes) -> bool:
     """Whether an open file has that size and is the payload of the seed from end to end."""
     same_size = os.fstat(fd).st_size == size_bytes
-    return same_size and intact_part(payload.ring(seed), fd, size_bytes)[0]
+    return same_size and intact_part(payload.make_ring(seed), fd, size_bytes)[0]
 
 
 def intact_part(
@@ -121,7 +121,7 @@ def remove(path: Folder, file_name: Text = "") -> None:
 
 
 @contextmanager
-def _opened(path: str, name: str, flags: int) -> Iterator[int]:
+def _open_file(path: str, name: str, flags: int) -> Iterator[int]:
     run_folder = os.path.basename(path)  # noqa: PTH119
     check_name(run_folder)
     if not removal.run_files(run_folder).fullmatch(name):
@@ -169,7 +169,7 @@ def set_cache(
     """
     if requested not in ("cached", "uncached"):
         raise ValueError(f"a file cannot be made {requested}")
-    with _opened(path, file_name or source_name(path), os.O_RDONLY) as fd:
+    with _open_file(path, file_name or source_name(path), os.O_RDONLY) as fd:
         whole_bytes = os.fstat(fd).st_size
         size_bytes = min(first_bytes or whole_bytes, whole_bytes)
         if requested == "cached":
@@ -180,6 +180,6 @@ def set_cache(
     return {
         "side": "server",
         "requested": requested,
-        "proven": page_cache.proven(state, requested == "cached"),
+        "proven": page_cache.is_proven(state, requested == "cached"),
         "cached_ratio_before": None if state is None else state.cached_ratio,
     }

@@ -40,7 +40,7 @@ class Setting:
     seed: Text
     """Seed of the payload, hex."""
     parts: Count = 1
-    """See free_space.fitting."""
+    """See free_space.fitting_size."""
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     """
     fd = open_new(setting.folder)
     try:
-        size_bytes = free_space.fitting(setting.size_bytes, setting.folder, setting.parts)
+        size_bytes = free_space.fitting_size(setting.size_bytes, setting.folder, setting.parts)
         began = time.monotonic()
         written = fill(fd, size_bytes, bytes.fromhex(setting.seed), began + setting.seconds)
         if not written:
@@ -116,7 +116,7 @@ def fill(fd: int, size_bytes: int, seed: bytes, deadline: float, start: int = 0)
     Write-back keeps up with the writing, so that the last flush has little to do: on a slow disk at
     most two steps are outstanding.
     """
-    ring = payload.ring(seed)
+    ring = payload.make_ring(seed)
     offset = start
     looked_at = start
     while offset < size_bytes:

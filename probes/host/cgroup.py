@@ -229,7 +229,7 @@ def io_limits(device: Optional[str], pid: int = 0) -> Optional[Details]:
     numbers = _numbers(device) if device else []
     limits: Details = {}
     for version, folder in folders(pid or os.getpid(), "blkio"):
-        group_limits = _of_group(version, folder)
+        group_limits = _group_limits(version, folder)
         for number in numbers:
             for name, value in group_limits.get(number, {}).items():
                 limits.setdefault("group", str(folder))
@@ -258,7 +258,7 @@ def parse_v2(text: str) -> dict[str, dict[str, int]]:
     return by_device
 
 
-def _of_group(version: int, folder: Path) -> Dict[str, Dict[str, int]]:
+def _group_limits(version: int, folder: Path) -> Dict[str, Dict[str, int]]:
     """Returns the limits of one group, by device number."""
     if version == 2:
         return parse_v2(word(folder / V2_FILE) or "")
@@ -275,7 +275,7 @@ def _numbers(device: str) -> List[str]:
     numbers: List[str] = []
     while waiting and len(numbers) < LAYERS:
         name = waiting.pop(0)
-        waiting += block.below(name, _SYS)
+        waiting += block.devices_below(name, _SYS)
         folder = _SYS / "class/block" / name
         number = None if is_visible(folder / "partition") else word(folder / "dev")
         if number and number not in numbers:

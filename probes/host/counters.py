@@ -86,14 +86,14 @@ def read_counters(watched: CountedObjects, agent_pid: int, account: Account = _A
     clock_seconds = time.monotonic()
     servers = set(watched.server_pids) & set(stats)
     if watched.file_server:
-        servers |= _serving(stats, watched, agent_pid, account)
+        servers |= _peer_servers(stats, watched, agent_pid, account)
     is_unknown = watched.file_server and not servers and bool(account.candidates)
     below = processes.descendants(stats, agent_pid)
     cores = host.cores()
     usable = usable_cores(servers | {agent_pid}, cores)
     ours = processes.ancestors(stats, agent_pid) | below
     account.take(watched, stats, clock_seconds, servers, ours, usable)
-    carriers = below | account.living()
+    carriers = below | account.living_servers()
     quotas = {each.file: each for pid in servers | {agent_pid} for each in cgroup.quotas(pid)}
     return Counters(
         clock_seconds=clock_seconds,
@@ -113,14 +113,14 @@ def read_counters(watched: CountedObjects, agent_pid: int, account: Account = _A
     )
 
 
-def _serving(
+def _peer_servers(
     stats: dict[int, ProcessStat], watched: CountedObjects, agent_pid: int, account: Account
 ) -> frozenset[int]:
     """Returns the file-server processes of the peer; searches again where any began or ended."""
     servers = frozenset((pid, stats[pid].started_ticks) for pid in open_files.file_servers(stats))
     is_current = account.serving and (account.watched, account.candidates) == (watched, servers)
     if not is_current:
-        pids = open_files.serving(stats, agent_pid, watched.peer_address)
+        pids = open_files.servers_of_peer(stats, agent_pid, watched.peer_address)
         account.candidates, account.serving = servers, frozenset(pids)
     return account.serving
 
@@ -212,7 +212,7 @@ def usage(start: Counters, end: Counters) -> Usage:
     sent, received = zip(start.traffic or (None, None), end.traffic or (None, None))
     grown, ratio = partial(_grown_of, start, end), partial(_ratio_of, start, end)
     quotas = [each for each in end.quotas if _fits(each, copy_seconds, wall_seconds)]
-    stopped, quota = _stopping(start, quotas)
+    stopped, quota = _tightest_quota(start, quotas)
     return Usage(
         wall_seconds=wall_seconds,
         core_busy_ratios=ratios,
@@ -228,8 +228,8 @@ def usage(start: Counters, end: Counters) -> Usage:
         memory_total_bytes=memory.total_bytes if memory else None,
         memory_used_bytes=memory.used_bytes if memory else None,
         memory_dirty_bytes=memory.dirty_bytes if memory else None,
-        interface_sent_bytes=_grown(sent[0], sent[1]),
-        interface_received_bytes=_grown(received[0], received[1]),
+        interface_sent_bytes=_growth(sent[0], sent[1]),
+        interface_received_bytes=_growth(received[0], received[1]),
         device_read_bytes=grown("device", "read_bytes"),
         device_written_bytes=grown("device", "written_bytes"),
         device_busy_ratio=ratio("device", "busy_seconds"),
@@ -259,7 +259,7 @@ def _both(start: Counters, end: Counters, record: str, name: str) -> List[Any]:
 
 
 def _grown_of(start: Counters, end: Counters, record: str, name: str) -> int | None:
-    return _grown(*_both(start, end, record, name))
+    return _growth(*_both(start, end, record, name))
 
 
 def _ratio_of(start: Counters, end: Counters, record: str, name: str) -> float | None:
@@ -343,7 +343,7 @@ def _other_seconds(
     return min(busy_seconds, max(0.0, counted, hidden))
 
 
-def _stopping(
+def _tightest_quota(
     start: Counters, quotas: list[cgroup.Quota]
 ) -> tuple[float | None, cgroup.Quota | None]:
     """Returns the ratio and the quota that stops its group most, the smallest of equals."""
@@ -374,7 +374,7 @@ def _run_delay_seconds(start: Counters, end: Counters) -> float | None:
     return sum(delays) if delays else None
 
 
-def _grown(start: int | None, end: int | None) -> int | None:
+def _growth(start: int | None, end: int | None) -> int | None:
     """Returns the growth of a counter; None: one is missing, or it ran backwards (a reset)."""
     if start is None or end is None or end < start:
         return None

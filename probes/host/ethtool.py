@@ -49,7 +49,7 @@ _NO_COUNTS = re.compile(
 """Times, states, and parts of other counters."""
 
 
-class Negotiated(NamedTuple):
+class Negotiation(NamedTuple):
     """Result of the negotiation between the two ends of a cable."""
 
     rate_bits_per_second: Optional[int] = None
@@ -68,7 +68,7 @@ def parse_driver(answer: bytes | None) -> tuple[str | None, str | None]:
     return _text(answer[4:36]) or None, _text(answer[100:132]) or None
 
 
-def parse_negotiated(answer: bytes | None) -> Negotiated | None:
+def parse_negotiation(answer: bytes | None) -> Negotiation | None:
     """Parses ethtool_link_settings with its masks of supported, advertised, partner's modes."""
     if answer is None or len(answer) < LINK_BYTES:
         return None
@@ -78,7 +78,7 @@ def parse_negotiated(answer: bytes | None) -> Negotiated | None:
     if words > 0 and len(answer) >= LINK_BYTES + 12 * words:
         ends = [LINK_BYTES + 4 * words * each for each in range(4)]
         masks = [answer[ends[each] : ends[each + 1]] for each in range(3)]
-    return Negotiated(
+    return Negotiation(
         rate_bits_per_second=None if rate in NO_RATE else rate * 1_000_000,
         duplex={0: "half", 1: "full"}.get(duplex),
         autonegotiated={0: False, 1: True}.get(negotiated),
@@ -150,7 +150,7 @@ class Card:
     driver: Optional[str] = None
     bus: Optional[str] = None
     """Place on its bus, for a PCI card its address: 0000:03:00.0."""
-    negotiated: Negotiated = Negotiated()
+    negotiated: Negotiation = Negotiation()
     counts: Dict[str, int] = field(default_factory=dict)
     facts: Dict[str, Any] = field(default_factory=dict)
     """pause and offloads: see records.InterfaceFacts."""
@@ -163,12 +163,12 @@ the driver does not support it."""
 
 def read_card(name: str) -> Card:
     """Reads all facts from an interface's driver; empty on a system without ethtool's ioctl."""
-    with _asking(name) as ask:
+    with _ask_function(name) as ask:
         driver, bus = parse_driver(ask(GDRVINFO, 196))
         return Card(
             driver=driver,
             bus=bus,
-            negotiated=_negotiated(ask) or Negotiated(),
+            negotiated=_read_negotiation(ask) or Negotiation(),
             counts=_counts(ask),
             facts={
                 "pause": _flags(parse_words(ask(GPAUSEPARAM, 16), PAUSE)),
@@ -179,12 +179,12 @@ def read_card(name: str) -> Card:
 
 def read_counts(name: str) -> Dict[str, int]:
     """Reads only the driver's counters of pause frames and lost packets, by its own names."""
-    with _asking(name) as ask:
+    with _ask_function(name) as ask:
         return _counts(ask)
 
 
 @contextmanager
-def _asking(name: str) -> Iterator[Ask]:
+def _ask_function(name: str) -> Iterator[Ask]:
     """Yields a function for requests about one interface; it returns None without the ioctl."""
     if not sys.platform.startswith("linux"):
         yield lambda *_: None
@@ -211,16 +211,16 @@ def _flags(words: Dict[str, int]) -> Dict[str, bool]:
     return {key: bool(value) for key, value in words.items()}
 
 
-def _negotiated(ask: Ask) -> Negotiated | None:
+def _read_negotiation(ask: Ask) -> Negotiation | None:
     """Reads the negotiation; the kernel first returns a mask's words, as a negative number."""
     first = ask(GLINKSETTINGS, LINK_BYTES)
     if first is None:
         return None
     words = -LINK.unpack_from(first)[9]
     if not 0 < words <= MOST_MASK_WORDS:
-        return parse_negotiated(first)
+        return parse_negotiation(first)
     filled = LINK.pack(0, 0, 0, 0, 0, 0, 0, 0, 0, words, 0, 0, 0, 0)[4:]
-    return parse_negotiated(ask(GLINKSETTINGS, LINK_BYTES + 12 * words, filled))
+    return parse_negotiation(ask(GLINKSETTINGS, LINK_BYTES + 12 * words, filled))
 
 
 def _offloads(ask: Ask) -> Dict[str, int]:

@@ -27,7 +27,7 @@ from probes.programs import samba_config
 from probes.programs.costly_settings import sysctl, tcp_settings
 from probes.sockets.sock_diag import Sockets
 from probes.system import tools
-from probes.system.child import NoAnswer, answered
+from probes.system.child import NoAnswer, call_until
 from probes.system.platform import os
 from probes.system.proc import text, word
 
@@ -219,7 +219,7 @@ def readiness(toward: Address = "", folder: Optional[Folder] = None, share: Text
         clock_seconds=time.time(),
         encoding=locale.getpreferredencoding(False),
         programs=_programs(),
-        engines=parse_engines(tools.printed(("fio", "--enghelp"), tools.ANSWER_SECONDS)),
+        engines=parse_engines(tools.program_output(("fio", "--enghelp"), tools.ANSWER_SECONDS)),
         without_fio=not tools.TAKE_OPEN_FILES,
         psutil=_psutil(),
         proc=Path("/proc/self/stat").exists() and Path("/proc/meminfo").exists(),
@@ -289,7 +289,7 @@ def _place(path: str, served: bool) -> Place:
     served: it is a share's, whose disk is measured beside it where this user may not write there.
     """
     try:
-        return answered(path, time.monotonic() + FOLDER_SECONDS, lambda: _looked_at(path, served))
+        return call_until(path, time.monotonic() + FOLDER_SECONDS, lambda: _looked_at(path, served))
     except NoAnswer as error:
         return Place(path, str(error)[:LONGEST_TROUBLE])
 

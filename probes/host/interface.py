@@ -34,7 +34,7 @@ def interface_facts(toward: str) -> InterfaceFacts | None:
         toward = rtnetlink.in_own_zone(toward)
         address = rtnetlink.source_address(toward)
         if rtnetlink.FAMILY is None:
-            return _by_psutil(address)
+            return _psutil_facts(address)
         index = rtnetlink.outgoing_index(toward)
         links = rtnetlink.read_links()
     except (OSError, ValueError):
@@ -43,7 +43,7 @@ def interface_facts(toward: str) -> InterfaceFacts | None:
     return None if link is None else _facts(link, links, address, MOST_LEVELS)
 
 
-def _by_psutil(address: str) -> InterfaceFacts | None:
+def _psutil_facts(address: str) -> InterfaceFacts | None:
     try:
         from probes.system import psutil_counters
     except Exception:  # whatever a broken installation raises
@@ -94,7 +94,7 @@ def _facts(link: Link, links: list[Link], address: str, levels: int) -> Interfac
         duplex = duplex or KNOWN_DUPLEX.get(word(folder / "duplex") or "")
     radio = folder is not None and is_visible(folder / "phy80211")
     on_usb = bus.read_usb(link.parent or str(folder / "device" if folder else ""))
-    shape, shape_rate = _shaping(link)
+    shape, shape_rate = _read_shaping(link)
     return InterfaceFacts(
         name=link.name,
         address=address,
@@ -143,7 +143,7 @@ def _kind(link: Link, folder: Path | None) -> str | None:
     return "ethernet" if _virtual(link, folder) is False else None
 
 
-def _shaping(link: Link) -> tuple[str | None, int | None]:
+def _read_shaping(link: Link) -> tuple[str | None, int | None]:
     try:
         kind, rate = rtnetlink.read_shaping(link.index)
     except OSError:
@@ -178,7 +178,7 @@ def read_radio(name: str) -> Radio:
     """Reads the radio link of an interface; empty: not reported. Takes a second at the most."""
     signal = parse_wireless(text(WIRELESS), name)
     radio: Radio = {} if signal is None else {"signal_dbm": signal}
-    return {**radio, **parse_iw(tools.printed(("iw", "dev", name, "link"), IW_SECONDS))}
+    return {**radio, **parse_iw(tools.program_output(("iw", "dev", name, "link"), IW_SECONDS))}
 
 
 def parse_iw(printed: str) -> Radio:

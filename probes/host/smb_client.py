@@ -17,7 +17,7 @@ from typing import Callable, Dict, Iterator, List, Optional
 from probes.core.records import HostSetting
 from probes.programs.costly_settings import costly_host, parse
 from probes.system import tools
-from probes.system.child import NoAnswer, answered
+from probes.system.child import NoAnswer, call_until
 from probes.system.platform import os
 from probes.system.proc import text
 
@@ -84,15 +84,16 @@ def read(toward: str) -> Optional[Record]:
     toward: IP address of the connections' server, or empty.
     """
     if sys.platform == "win32":
-        from probes.system.windows.smb_client import printed, registry
+        from probes.system.windows.smb_client import cmdlets_output, registry
 
-        return {**registry(), **_in_time(lambda: of_windows(printed(ANSWER_SECONDS), toward))}
-    return _in_time(lambda: _of_macos(toward)) if sys.platform == "darwin" else None
+        values = _in_time(lambda: parse_cmdlets(cmdlets_output(ANSWER_SECONDS), toward))
+        return {**registry(), **values}
+    return _in_time(lambda: _macos_values(toward)) if sys.platform == "darwin" else None
 
 
 def _in_time(work: Callable[[], Record]) -> Record:
     with suppress(NoAnswer):
-        return answered("SMB client", time.monotonic() + READ_SECONDS, work)
+        return call_until("SMB client", time.monotonic() + READ_SECONDS, work)
     return {}
 
 
@@ -104,7 +105,7 @@ def is_server(name: str, address: str) -> bool:
     return False
 
 
-def of_windows(printed: str, toward: str) -> Record:
+def parse_cmdlets(printed: str, toward: str) -> Record:
     """Returns values from several cmdlets' records, as Format-List prints them."""
     records = parse_records(printed)
     values: Record = {}
@@ -147,14 +148,14 @@ def _speed(pair: Record) -> int:
     return int(re.sub(r"\D.*", "", pair.get("ClientLinkSpeed", "")) or 0)
 
 
-def _of_macos(toward: str) -> Record:
-    shares = tools.printed(("/usr/bin/smbutil", "statshares", "-a"), ANSWER_SECONDS)
-    paths = tools.printed(("/usr/bin/smbutil", "multichannel", "-a"), ANSWER_SECONDS)
+def _macos_values(toward: str) -> Record:
+    shares = tools.program_output(("/usr/bin/smbutil", "statshares", "-a"), ANSWER_SECONDS)
+    paths = tools.program_output(("/usr/bin/smbutil", "multichannel", "-a"), ANSWER_SECONDS)
     files = [text(os.path.expanduser(each)) for each in NSMB]  # noqa: PTH111
-    return {**of_nsmb(files, toward), **of_smbutil(shares, paths, toward)}
+    return {**parse_nsmb(files, toward), **parse_smbutil(shares, paths, toward)}
 
 
-def of_nsmb(files: List[str], toward: str) -> Record:
+def parse_nsmb(files: List[str], toward: str) -> Record:
     """Returns settings of all servers and of this one, without those that two files contradict."""
     settings: Record = {}
     for sections in map(parse, files):
@@ -164,7 +165,7 @@ def of_nsmb(files: List[str], toward: str) -> Record:
     return {key: value for key, value in settings.items() if value and OF_NSMB.match(key)}
 
 
-def of_smbutil(shares: str, paths: str, toward: str) -> Record:
+def parse_smbutil(shares: str, paths: str, toward: str) -> Record:
     """Parses the server's share in `statshares -a`, and its interfaces in `multichannel -a`."""
     # A share's name begins in the first column, its attributes do not.
     blocks = re.split(r"(?m)^(?=\S)", shares)

@@ -75,7 +75,7 @@ def find(attempt: Attempt, deadline: float) -> Tuple[int, Optional[Details]]:
         raise Unavailable("full-size packets do not arrive; out of time to find the size that does")
     passes, stalls = 0, min(full)
     for _ in range(ROUNDS):
-        sizes = between(passes or LEAST_BYTES - 1, stalls)
+        sizes = sizes_between(passes or LEAST_BYTES - 1, stalls)
         if not sizes or time.monotonic() >= deadline:
             break
         trials = _try_at_once(attempt, sizes)
@@ -97,7 +97,7 @@ def _describe_timeout(stalled: int, tried: int) -> str:
     return f"{what}; out of time to try again"
 
 
-def between(passes: int, stalls: int) -> List[int]:
+def sizes_between(passes: int, stalls: int) -> List[int]:
     """Returns at most AT_ONCE sizes that divide the range between two sizes into equal parts."""
     count = min(AT_ONCE, stalls - passes - 1)
     sizes = [passes + (stalls - passes) * part // (count + 1) for part in range(1, count + 1)]

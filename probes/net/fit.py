@@ -53,7 +53,7 @@ def line(points: Points, segment_bytes: int = 0) -> Optional[Details]:
         for column, (size, _) in zip(columns, ordered):
             column.append(min(1.0, size / segment_bytes))
     times = [seconds for _, seconds in ordered]
-    solution = _solved(columns, times)
+    solution = _solve(columns, times)
     if solution is None or solution[0] <= 0 or solution[1] <= 0:
         return None
     bandwidth = longest / solution[1]
@@ -102,11 +102,11 @@ def _two_lines(points: Points) -> Optional[Details]:
             continue
         worst = max(first[2], second[2])
         if best is None or worst < best["worst_residual_ratio"]:
-            best = _joined(first, second, ordered[cut - 1][0], worst)
+            best = _two_line_details(first, second, ordered[cut - 1][0], worst)
     return best if best and best["worst_residual_ratio"] <= MOST_RESIDUAL_RATIO else None
 
 
-def _joined(first: Line, second: Line, to_bytes: int, worst: float) -> Details:
+def _two_line_details(first: Line, second: Line, to_bytes: int, worst: float) -> Details:
     half = second[0] / second[1]  # where n / t(n) is half of the second line's rate
     steeper = 2 * second[1] - first[1]
     if half <= to_bytes:
@@ -128,14 +128,14 @@ def _straight(points: Points) -> Optional[Line]:
     """Seconds of no byte, seconds a byte, and how far off the worst time is."""
     longest = max(size for size, _ in points)
     columns, times = [[1.0, size / longest] for size, _ in points], [each for _, each in points]
-    solution = _solved(columns, times)
+    solution = _solve(columns, times)
     if solution is None:
         return None
     errors = (abs(t - solution[0] - solution[1] * c[1]) / t for c, t in zip(columns, times))
     return solution[0], solution[1] / longest, max(errors)
 
 
-def _solved(columns: Sequence[Sequence[float]], times: Sequence[float]) -> Optional[List[float]]:
+def _solve(columns: Sequence[Sequence[float]], times: Sequence[float]) -> Optional[List[float]]:
     """Weighted normal equations by elimination with pivots; None: they do not tell."""
     count = len(columns[0])
     rows = [

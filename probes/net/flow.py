@@ -64,7 +64,7 @@ class Flow:
         self.calls = [0] * len(self.connections)
         self.gathered = [0] * len(self.connections)
 
-    def run(self, move: Any, *arguments: Any) -> None:
+    def start_threads(self, move: Any, *arguments: Any) -> None:
         """Starts one thread a connection: move(flow, index, *arguments)."""
         self.running = len(self.connections)
         previous = threading.stack_size(STACK_BYTES)
@@ -139,7 +139,7 @@ def send(flow: Flow, index: int, ring: memoryview, buffer_bytes: int, until: flo
     size = max(1, GROUP_BYTES // buffer_bytes)
     groups = [blocks[i : i + size] for i in range(0, count, size)]
     put, total, number = connection.send, 0, 0
-    with _ending(connection, until):
+    with _end_sending(connection, until):
         try:
             for group in itertools.cycle(groups):
                 if now() >= until:
@@ -183,7 +183,7 @@ def send_file(flow: Flow, index: int, file: BinaryIO, buffer_bytes: int, until: 
     size, total, number = os.fstat(come).st_size, 0, 0
     if not hasattr(os, "sendfile"):
         raise RuntimeError("this system has no sendfile")
-    with _ending(connection, until):
+    with _end_sending(connection, until):
         while now() < until:
             total += os.sendfile(to, come, total % size, buffer_bytes)
             number += 1
@@ -192,7 +192,7 @@ def send_file(flow: Flow, index: int, file: BinaryIO, buffer_bytes: int, until: 
 
 
 @contextlib.contextmanager
-def _ending(connection: socket.socket, until: float) -> Iterator[None]:
+def _end_sending(connection: socket.socket, until: float) -> Iterator[None]:
     """Ends the sending; ignores errors after `until`, since both ends stop by their clocks."""
     try:
         yield

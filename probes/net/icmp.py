@@ -160,7 +160,7 @@ class Trace:
         last = min(self.end or LAST_HOP, self.stopped or LAST_HOP)
         self.answers = {number: answer for number, answer in self.answers.items() if number <= last}
 
-    def missing(self, first: int, last: int) -> List[int]:
+    def missing_hops(self, first: int, last: int) -> List[int]:
         """Returns the hops of a span that have not answered, and may yet."""
         last = min(last, self.end or last, self.stopped or last)
         return [hop for hop in range(first, last + 1) if hop not in self.answers]
@@ -211,7 +211,7 @@ def _ask_hops(
     probes: Dict[int, Tuple[int, float]] = {}
     began = time.monotonic()
     for again in range(TRIES):
-        for hop in route.missing(first, last):
+        for hop in route.missing_hops(first, last):
             port = FIRST_PORT + hop * TRIES + again
             _set_lifetime(sender, hop)
             if _send(sender, peers.for_socket(host, port)):
@@ -222,7 +222,7 @@ def _ask_hops(
             hop, sent = probes.get(report.about_port, (0, now))
             if hop:
                 route.take(hop, report, now - sent)
-            if not route.missing(first, last):
+            if not route.missing_hops(first, last):
                 return
 
 

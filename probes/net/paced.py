@@ -41,10 +41,9 @@ class Pace:
     bytes_per_second: float
     """Payload rate."""
     payload_bytes: int
-    """Payload of a datagram."""
     seconds: float
 
-    def planned(self, payload_bytes: int) -> int:
+    def planned_datagrams(self, payload_bytes: int) -> int:
         """Returns the count of datagrams of that size in the whole time."""
         return int(self.bytes_per_second * self.seconds / payload_bytes)
 
@@ -63,7 +62,7 @@ class Sender:
         """Tells the receiver how many there will be at most, and waits until it is ready."""
         fits = datagrams.largest_payload_bytes(self.udp)
         self.payload_bytes = min(self.pace.payload_bytes, fits or MOST_PAYLOAD_BYTES)
-        planned = self.pace.planned(self.payload_bytes)
+        planned = self.pace.planned_datagrams(self.payload_bytes)
         self.meeting.tell(
             {**(extra or {}), "planned": planned, "payload_bytes": self.payload_bytes}
         )
@@ -75,7 +74,7 @@ class Sender:
         Raises EOFError where the control connection is closed meanwhile.
         """
         size, control = self.payload_bytes, self.meeting.control
-        planned = self.pace.planned(size)
+        planned = self.pace.planned_datagrams(size)
         gap = size / self.pace.bytes_per_second
         buffers = _buffers(size)
         number = 0
@@ -114,7 +113,7 @@ class Sender:
 
 def _buffers(size: int) -> List[bytearray]:
     """Returns datagrams of incompressible content, their headers to be filled in."""
-    ring = payload.ring(secrets.token_bytes(16))
+    ring = payload.make_ring(secrets.token_bytes(16))
     return [bytearray(payload.block(ring, index * size, size)) for index in range(_BUFFERS)]
 
 

@@ -58,7 +58,7 @@ def plain(address: str) -> str:
     return address[len(_MAPPED) :] if address.lower().startswith(_MAPPED) else address
 
 
-def with_zone(address: Any) -> str:
+def zoned_address(address: Any) -> str:
     """Returns a socket address as text, a link-local one with its zone: `fe80::1%eth0`."""
     zone = address[3] if len(address) > 3 else 0
     names = dict(socket.if_nameindex()) if zone else {}
@@ -73,7 +73,7 @@ def for_socket(address: str, port: int) -> Any:
 def peer_address(connection: socket.socket) -> str:
     """Returns the plain IP address of a connection's other end, with its zone."""
     address = connection.getpeername()
-    return with_zone((plain(address[0]), *address[1:]))
+    return zoned_address((plain(address[0]), *address[1:]))
 
 
 _REASONS = {

@@ -105,7 +105,7 @@ def listen(address: str, serve: Serve, receive_buffer_bytes: int = 0) -> Iterato
     receive_buffer_bytes: SO_RCVBUF of each connection; 0: the system tunes it.
     """
     nonce = secrets.token_hex(16)
-    listener = _listen(address, receive_buffer_bytes)
+    listener = _open_listener(address, receive_buffer_bytes)
     waiting = _Waiting(nonce, serve)
     threading.Thread(target=_accept, args=(listener, waiting), daemon=True).start()
     try:
@@ -193,7 +193,7 @@ def _connect(
     return connection
 
 
-def _listen(address: str, receive_buffer_bytes: int) -> socket.socket:
+def _open_listener(address: str, receive_buffer_bytes: int) -> socket.socket:
     if address:
         with contextlib.suppress(socket.gaierror):  # a link-local one has the client's zone
             family, _, _, _, target = socket.getaddrinfo(address, 0, type=socket.SOCK_STREAM)[0]
@@ -239,7 +239,7 @@ def _accept(listener: socket.socket, waiting: _Waiting) -> None:
 
 
 @dataclass
-class _Gathered:
+class _PartialMeeting:
     """The connections of one meeting that have arrived so far."""
 
     control: Optional[socket.socket] = None
@@ -260,7 +260,7 @@ class _Waiting:
     nonce: str
     serve: Serve
     lock: threading.Lock = field(default_factory=threading.Lock)
-    meetings: Dict[int, _Gathered] = field(default_factory=dict)
+    meetings: Dict[int, _PartialMeeting] = field(default_factory=dict)
 
     def add(
         self, number: int, index: int, connection: socket.socket, request: Optional[Details]
@@ -271,7 +271,7 @@ class _Waiting:
                 # Meetings that were never completed: the oldest makes room.
                 oldest = self.meetings.pop(next(iter(self.meetings)))
                 _close([each for each in (oldest.control, *oldest.data.values()) if each])
-            gathered = self.meetings.setdefault(number, _Gathered())
+            gathered = self.meetings.setdefault(number, _PartialMeeting())
             if request is not None:
                 gathered.control, gathered.request = connection, request
             else:

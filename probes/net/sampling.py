@@ -173,18 +173,18 @@ class Sampling:
             rows.append(Glimpse(elapsed, figures, unread[index] if unread else None, unsent))
         return rows
 
-    def of_sender(self) -> Details:
-        """Returns limits.of_sender of all connections together."""
-        each = [limits.of_sender(self.glimpses(index)) for index in range(len(self.flow.totals))]
+    def sender_details(self) -> Details:
+        """Returns limits.sender_details of all connections together."""
+        each = [limits.sender_details(self.glimpses(i)) for i, _ in enumerate(self.flow.totals)]
         details = _sum_up(each, self.flow.busiest)
         loss = limits.loss_ratio(details)
         if loss is not None:
             details["loss_ratio"] = loss
         return details
 
-    def of_receiver(self) -> Details:
-        """Returns limits.of_receiver of all connections together."""
-        each = [limits.of_receiver(self.glimpses(index)) for index in range(len(self.flow.totals))]
+    def receiver_details(self) -> Details:
+        """Returns limits.receiver_details of all connections together."""
+        each = [limits.receiver_details(self.glimpses(i)) for i, _ in enumerate(self.flow.totals)]
         return _sum_up(each, self.flow.busiest)
 
 

@@ -108,7 +108,7 @@ def respond(
 ) -> AbstractContextManager[Endpoint]:
     """Answers transfers of up to most_seconds and one window each until closed; see port.listen."""
     # Made before a peer waits for it: a CPU quota can stretch it to seconds.
-    ring = _ring()
+    ring = _process_ring()
 
     def serve(meeting: Meeting) -> None:
         request = dict(meeting.request)
@@ -128,7 +128,7 @@ def initiate(shape: Shape, peer: Endpoint) -> Generator[Sample, None, Transfer]:
     Raises Unavailable where the port cannot be reached, RuntimeError where the transfer breaks.
     """
     pushes = shape.verb == "push"
-    ring = _ring() if pushes else memoryview(b"")
+    ring = _process_ring() if pushes else memoryview(b"")
     window = (shape.window_bytes, 0) if pushes else (0, shape.window_bytes)
     meeting = port.meet(peer, asdict(shape), shape.streams, *window)
     flow = Flow(meeting.connections)
@@ -154,9 +154,9 @@ def initiate(shape: Shape, peer: Endpoint) -> Generator[Sample, None, Transfer]:
 
 
 @functools.lru_cache(maxsize=1)
-def _ring() -> memoryview:
+def _process_ring() -> memoryview:
     """Returns this process's payload, made once: a sweep has dozens of transfers."""
-    return payload.ring(secrets.token_bytes(16))
+    return payload.make_ring(secrets.token_bytes(16))
 
 
 Halves = Tuple[List[Sample], Details, Details]
@@ -325,9 +325,9 @@ class _Sending:
         self._file = flows.payload_file(ring, shape.buffer_bytes) if shape.zero_copy else None
         self._until = time.monotonic() + shape.seconds
         if self._file:
-            flow.run(flows.send_file, self._file, shape.buffer_bytes, self._until)
+            flow.start_threads(flows.send_file, self._file, shape.buffer_bytes, self._until)
         else:
-            flow.run(flows.send, ring, shape.buffer_bytes, self._until)
+            flow.start_threads(flows.send, ring, shape.buffer_bytes, self._until)
         flow.first.wait(_warm_up_seconds(shape))
         self._window = _Window(flow, socket.SO_SNDBUF)
 
@@ -354,12 +354,12 @@ class _Sending:
             details["congestion_control"] = name
         if self._rtts:
             details["rtt_unloaded_seconds"] = min(self._rtts)
-        return {**details, "seen": sampling.of_sender()}
+        return {**details, "seen": sampling.sender_details()}
 
 
 def _receive(flow: Flow, shape: Shape) -> Generator[Sample, None, Details]:
     """Receives; yields samples of what has arrived, read or not; returns the window's figures."""
-    flow.run(flows.receive, shape.buffer_bytes, shape.copies)
+    flow.start_threads(flows.receive, shape.buffer_bytes, shape.copies)
     deadline = time.monotonic() + shape.seconds + port.STALL_SECONDS
     while not any(flow.totals):
         if flow.ended.wait(0.001) or time.monotonic() > deadline:
@@ -393,4 +393,4 @@ def _receive(flow: Flow, shape: Shape) -> Generator[Sample, None, Details]:
     if seconds < LEAST_RATIO * shape.seconds:
         raise RuntimeError(f"the transfer ended {seconds:.3f} s after its warm-up")
     yield Last(seconds, moved_bytes)
-    return {**details, "seen": window.looks.of_receiver()}
+    return {**details, "seen": window.looks.receiver_details()}

@@ -61,7 +61,7 @@ class Warm:
     connection: socket.socket
     seconds: float
     began: float = field(default_factory=time.monotonic)
-    ring: memoryview = field(default_factory=lambda: payload.ring(secrets.token_bytes(16)))
+    ring: memoryview = field(default_factory=lambda: payload.make_ring(secrets.token_bytes(16)))
 
     def remaining_seconds(self) -> float:
         """Returns the seconds that remain of the stage's time."""

@@ -186,7 +186,6 @@ T = TypeVar("T")
 
 
 def run_to_end(running: Generator[Any, None, T]) -> T:
-    """Runs a generator to its end; returns its result."""
     while True:
         try:
             next(running)

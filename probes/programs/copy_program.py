@@ -85,14 +85,14 @@ def find(same_filesystem: bool) -> Program:
         python = f"{sys.version_info[0]}.{sys.version_info[1]}"
         arguments = (sys.executable, "-I", "-c", _GATED_PYTHON)
         return Program(f"shutil.copyfile of Python {python}", arguments)
-    text = tools.printed((path, "--version"), tools.ANSWER_SECONDS, complaints=True)
+    text = tools.program_output((path, "--version"), tools.ANSWER_SECONDS, complaints=True)
     maker, version = parse_maker(text), tools.parse_version(text) or ""
     options = ["--reflink=never"] if same_filesystem and maker.endswith("coreutils") else []
     gate = ("/bin/sh", "-c", _GATED_PROGRAM, "cp", path, *options)
     return Program(" ".join(filter(None, ("cp", *options, f"({maker}) {version}"))), gate)
 
 
-def of_user(words: Sequence[str]) -> Program:
+def user_program(words: Sequence[str]) -> Program:
     """Returns the program of a user's command. Errors: ValueError, it cannot be used."""
     text = " ".join(words)
     if "\0" in text or len(text) > LONGEST_COMMAND:
@@ -128,7 +128,7 @@ def parse_maker(text: str) -> str:
 
 
 @contextmanager
-def started(
+def start_copy(
     program: Program, source: str, destination: str, descriptors: Tuple[int, ...]
 ) -> Iterator[Copying]:
     """Starts one copy up to its gate; kills it and what it started at the end of the block.
@@ -167,8 +167,6 @@ def started(
 
 
 class Copying:
-    """One copy by a program."""
-
     def __init__(self, program: Program, process: subprocess.Popen[bytes]) -> None:
         self._name, self._braced, self._process = program.name, program.braced, process
         self._hidden = program.hidden

@@ -189,7 +189,7 @@ def tcp_settings(client: Values) -> Tuple[HostSetting, ...]:
     if sys.platform == "win32":
         return costly_host(TCP_OF_WINDOWS, client, tested=False)
     if sys.platform == "darwin":
-        values = parse_sysctl(tools.printed(SYSCTL, ANSWER_SECONDS))
+        values = parse_sysctl(tools.program_output(SYSCTL, ANSWER_SECONDS))
         return costly_host(TCP_OF_MACOS, values, tested=False)
     return costly_host(TCP_OF_LINUX, {name: sysctl(name) for name, *_ in _rows(TCP_OF_LINUX)})
 
@@ -253,17 +253,17 @@ def costly(sections: Mapping[str, Section], share: str = "") -> List[Costly]:
         spellings = {name.lower(): name for name in shares}
         name = spellings.get(share.lower(), spellings.get("homes"))
         shares = {name: shares[name]} if name else {}
-    in_all = list(_of(everywhere))
+    in_all = list(_find_costly(everywhere))
     settings = [] if share and shares else list(in_all)
     for name, section in shares.items():
-        for each in _of({**everywhere, **section}):
+        for each in _find_costly({**everywhere, **section}):
             setting = each if each in in_all else replace(each, share=name)
             if setting not in settings:
                 settings.append(setting)
     return settings
 
 
-def _of(values: Values) -> Iterator[Costly]:
+def _find_costly(values: Values) -> Iterator[Costly]:
     for option, when, matters_for, why, remedy in _rows(OPTIONS):
         value = values.get(option)
         if value is not None and _costs(when, value, values):

@@ -28,7 +28,7 @@ from probes.system.platform import os
 from probes.system.reader import reader
 from probes.system.waiting import signal
 
-__all__ = ["BLOCK_BYTES", "DEPTH", "FioFailed", "Job", "Result", "parse", "running", "version"]
+__all__ = ["BLOCK_BYTES", "DEPTH", "FioFailed", "Job", "Result", "parse", "run_jobs", "version"]
 
 OLDEST = (3, 0)
 """First version with nanosecond latencies and bw_bytes."""
@@ -72,7 +72,7 @@ def arguments(*jobs: Job) -> list[str]:
         "--invalidate=0",
         "--percentile_list=50:99",
     ]
-    if all(job.part == "read" for job in jobs):
+    if all(job.direction == "read" for job in jobs):
         common.append("--readonly")
     return common + [each for number, job in enumerate(jobs) for each in _job(number, job)]
 
@@ -97,7 +97,7 @@ def _job(number: int, job: Job) -> list[str]:
     )
     if job.verb.startswith("rand"):
         options += ["--randrepeat=0", "--norandommap", "--file_service_type=random"]
-    if job.part == "write":
+    if job.direction == "write":
         options += ["--refill_buffers", "--fallocate=none"]
         options.append("--end_fsync=1")
         if not job.direct:
@@ -107,11 +107,11 @@ def _job(number: int, job: Job) -> list[str]:
 
 
 @contextlib.contextmanager
-def running(jobs: Sequence[Job], deadline: float) -> Iterator[Run]:
+def run_jobs(jobs: Sequence[Job], deadline: float) -> Iterator[Run]:
     """Starts fio with its jobs; kills it at the deadline (monotonic) or at the block's end."""
     path = _program()
     for job in jobs:
-        if job.part == "write" and any(map(_is_device, (job.fd, *job.more_fds))):
+        if job.direction == "write" and any(map(_is_device, (job.fd, *job.more_fds))):
             raise ValueError("a block device is for reading only")
     parent = os.getpid()
     with contextlib.ExitStack() as stack:
@@ -155,7 +155,7 @@ class Run:
         threads_since = None
         while self._alive():
             now = time.monotonic()
-            count = self._counted()
+            count = self._moved_bytes()
             if threads_since is None and self._threads() < 2:
                 self.base = count
             elif threads_since is None:
@@ -174,7 +174,7 @@ class Run:
             if now < next_at or self.began == 0.0:
                 continue
             next_at += every_seconds
-            count = self._counted() - self.base
+            count = self._moved_bytes() - self.base
             if self.jobs[0].direct:
                 # direct I/O is counted when it is submitted
                 count -= self.jobs[0].depth * self.jobs[0].block_bytes
@@ -196,7 +196,7 @@ class Run:
             _kill_group(self.process)
             self.process.wait()
             raise FioFailed("fio did not end in time and was stopped")
-        files = [each.fd for each in self.jobs if each.part == "write"]
+        files = [each.fd for each in self.jobs if each.direction == "write"]
         wrote = sum(os.fstat(fd).st_blocks for fd in files) * STAT_BLOCK_BYTES
         for fd in files:
             # others may fill the disk meanwhile; the end of the block kills fio
@@ -209,7 +209,7 @@ class Run:
         except OSError:
             return 0
 
-    def _counted(self) -> int:
+    def _moved_bytes(self) -> int:
         """Returns the bytes that fio moved so far, by the kernel's counts; 0: not readable."""
         try:
             io = reader().process_io(self.process.pid)
@@ -217,7 +217,7 @@ class Run:
             io = None
         if io is None:
             return 0
-        if self.jobs[0].part == "write":
+        if self.jobs[0].direction == "write":
             return io.disk_written_bytes if self.jobs[0].direct else io.written_bytes
         return io.disk_read_bytes if self.jobs[0].direct else io.read_bytes
 

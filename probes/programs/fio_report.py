@@ -51,8 +51,8 @@ class Job:
     """Further files of the same size, of which a random read takes one each time."""
 
     @property
-    def part(self) -> str:
-        """Part of fio's report about it: read or write."""
+    def direction(self) -> str:
+        """Direction of the bytes, and key in the report of fio: read or write."""
         return self.verb[4:] if self.verb.startswith("rand") else self.verb
 
 
@@ -121,11 +121,11 @@ def _refuse_error(report: dict[str, Any], job: Job, suffix: str) -> None:
         if isinstance(error, int) and 0 < error <= LARGEST_ERRNO:
             why = os.strerror(error)
         start = f" from byte {job.offset_bytes} on" if job.offset_bytes else ""
-        raise FioFailed(f"fio could not {job.part}{start}: {why}{suffix}")
+        raise FioFailed(f"fio could not {job.direction}{start}: {why}{suffix}")
 
 
 def _result(report: dict[str, Any], job: Job, return_code: int, suffix: str) -> Result:
-    part = report.get(job.part)
+    part = report.get(job.direction)
     if return_code != 0 or not isinstance(part, dict):
         raise FioFailed(f"fio ended with code {return_code}{suffix}")
 

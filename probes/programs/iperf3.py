@@ -75,7 +75,6 @@ class Result:
     rtt_seconds: float | None
     """Mean of the sender's estimate; None: the client received."""
     congestion_control: str | None
-    """Congestion control of the sender."""
     version: str | None
 
 
@@ -137,7 +136,7 @@ def run(setting: Setting, peer: Endpoint) -> Result:
     limit_seconds = math.ceil(setting.seconds) + GRACE_SECONDS
     patience = time.monotonic() + BUSY_SECONDS
     while True:
-        text, notes = _ended(program, setting, peer, limit_seconds)
+        text, notes = _run_program(program, setting, peer, limit_seconds)
         error = parse_error(text)
         if error is None:
             return parse(text, setting.verb, notes)
@@ -164,7 +163,9 @@ def failure(peer: Endpoint, text: str, error: str, limit_seconds: float) -> Exce
     return Unavailable(f"{name}: {error}; check that `iperf3 -s` runs there")
 
 
-def _ended(program: str, setting: Setting, peer: Endpoint, limit_seconds: float) -> tuple[str, str]:
+def _run_program(
+    program: str, setting: Setting, peer: Endpoint, limit_seconds: float
+) -> tuple[str, str]:
     out, err, parent = b"", b"", os.getpid()
     process = subprocess.Popen(
         [program, *arguments(setting, peer)],

@@ -81,7 +81,7 @@ def private_samba(
     smbd, pdbedit = _programs()
     shared = _servable(folder, (share, username, password, address, *options, *share_options))
     account = _account()
-    with vanishing_folder("bottleneck-samba-") as (state, tree), _reserved(address, port) as number:
+    with vanishing_folder("bottleneck-samba-") as (state, tree), _reserve(address, port) as number:
         configuration = state / "smb.conf"
         configuration.write_text(
             _global_section(state, account, address, number, options)
@@ -168,7 +168,7 @@ def vanishing_folder(
 
 
 @contextmanager
-def _reserved(address: str, port: int) -> Iterator[int]:
+def _reserve(address: str, port: int) -> Iterator[int]:
     """Reserves a port that nobody listens on: bound, not listening, so only smbd can share it.
 
     smbd sets SO_REUSEPORT: two servers of one user on one port would take turns with the clients.

@@ -149,7 +149,7 @@ class Client:
         """Returns a file's size from the server; None: no answer. Raises as run() but Said."""
         # Not `ls`: it opens the folder without sharing it for deletion.
         try:
-            reply = self.run(f"allinfo {quoted(path)}", seconds)
+            reply = self.run(f"allinfo {quoted_name(path)}", seconds)
         except StatusError:
             return None
         match = re.search(r"\[::\$DATA\], (\d+) bytes", reply)
@@ -162,7 +162,7 @@ def place(peer: Endpoint) -> str:
     return f"//{host}:{peer.port or SMB_PORT}/{peer.share}"
 
 
-def quoted(name: str) -> str:
+def quoted_name(name: str) -> str:
     """Quotes a name for smbclient's command line; ValueError for one that it could split."""
     if not name.isprintable() or '"' in name:
         raise ValueError("a name has characters that smbclient cannot take")
@@ -170,7 +170,7 @@ def quoted(name: str) -> str:
 
 
 @contextmanager
-def connected(
+def connect(
     peer: Endpoint, dialect: str, options: Sequence[str] = (), pass_fds: Sequence[int] = ()
 ) -> Iterator[Client]:
     """Logs in once to peer.share in that dialect and no other; ends it with the block.

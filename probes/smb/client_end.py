@@ -70,7 +70,7 @@ class FolderSink:
         try:
             self._fd = unnamed_file.create(folder)
         except OSError as error:
-            raise _as_refusal(folder, error) from error
+            raise _folder_refusal(folder, error) from error
         self._room = free_space.Watch(folder, free_space.space_of(self._fd)[0])
 
     def take(self, offset: int, view: memoryview) -> None:
@@ -90,7 +90,7 @@ class FolderSink:
             while done < size:
                 done += os.pwrite(self._fd, view[done:], offset + done)
         except OSError as error:
-            raise _as_refusal(self._folder, error) from error
+            raise _folder_refusal(self._folder, error) from error
         self._since_writeback += size
         if self._since_writeback >= WRITEBACK_BYTES:
             self._since_writeback = 0
@@ -106,7 +106,7 @@ class FolderSink:
         try:
             os.fsync(self._fd)
         except OSError as error:
-            raise _as_refusal(self._folder, error) from error
+            raise _folder_refusal(self._folder, error) from error
         self._times.walls[FLUSH] += self._times.clock() - began
 
     def look(self, check: Check, size_bytes: int, seconds: float) -> None:
@@ -171,7 +171,7 @@ class FolderSource:
             os.close(self._fd)
             raise ValueError(f"the client's file has {length} bytes, {size_bytes} are to be pushed")
         if cached is not None:
-            page_cache.bring(self._fd, size_bytes, cached)
+            page_cache.set_cached(self._fd, size_bytes, cached)
 
     def cache(self) -> Details:
         """Returns the file's state in the page cache now, and whether it is as requested."""
@@ -226,7 +226,7 @@ class MemorySource:
         """Does nothing."""
 
 
-def _as_refusal(folder: str, error: OSError) -> Exception:
+def _folder_refusal(folder: str, error: OSError) -> Exception:
     """Returns Refused for what the user has to mend in the folder; other errors unchanged."""
     where = f"this host: folder {folder}:"
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):

@@ -46,7 +46,6 @@ class Setting:
     run: Hex
     """Hex id of the run, 16 digits."""
     dialect: Text
-    """Dialect of the copies."""
     folder: Folder
     """The client's folder; a private share is a new folder in it, or in the system's folder for
     temporary files where others may write to this one."""
@@ -81,7 +80,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
         else:
             endpoint, server, path = stack.enter_context(_open_private(setting, name))
         if path:
-            stack.callback(_clear, path)
+            stack.callback(_remove_files, path)
             stack.enter_context(_look_repeatedly(_WriteBack(path).look))
         is_same_disk = bool(path) and Path(path).stat().st_dev == Path(setting.folder).stat().st_dev
         facts = {
@@ -127,7 +126,7 @@ def _open_private(setting: Setting, name: str) -> Iterator[tuple[Endpoint, str, 
     # In a folder that others may change they could replace the share's folder.
     is_open = others_can_change(f"{setting.folder}/.", sticky=True)
     place = unnamed_file.on_disk() if is_open else setting.folder
-    free_space.fitting(free_space.LEAST_BYTES, place)
+    free_space.fitting_size(free_space.LEAST_BYTES, place)
     with ExitStack() as stack:
         remedy = "use another --folder, or --client-share"
         root, folder = stack.enter_context(vanishing_folder("bottleneck-share-", place, remedy))
@@ -213,7 +212,7 @@ class _Reserve:
         return not status.f_files or used < MOST_INODES or status.f_favail >= status.f_files // 10
 
 
-def _clear(path: str) -> None:
+def _remove_files(path: str) -> None:
     """Removes the run's files in its folder on the share."""
     # Somebody may have moved it; the session or the private folder removes the rest.
     with contextlib.suppress(OSError):

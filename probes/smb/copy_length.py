@@ -24,7 +24,7 @@ class Flushes:
         self._covered_bytes = 0
 
     @property
-    def outstanding(self) -> int:
+    def in_flight(self) -> int:
         """FLUSH requests that wait for their reply: 0 or 1."""
         return int(self.asked_bytes > self.durable_bytes)
 
@@ -42,7 +42,7 @@ class Flushes:
         """Estimates the seconds to flush the written bytes, at the pace of the latest FLUSH."""
         if not self._covered_bytes:
             return 0.0
-        took = now - self.asked_at if self.outstanding else self._took_seconds
+        took = now - self.asked_at if self.in_flight else self._took_seconds
         return took * max(0, written_bytes - self.durable_bytes) / self._covered_bytes
 
 

@@ -71,7 +71,7 @@ class SessionFacts:
     """TCP connect: about one round trip."""
 
     @property
-    def used(self) -> Details:
+    def protocol_details(self) -> Details:
         """Dialect, signing and encryption of a measurement by this session."""
         return {"dialect": self.dialect, "signing": self.signing, "encryption": self.encryption}
 

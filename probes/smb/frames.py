@@ -38,15 +38,15 @@ _LENGTH = struct.Struct(">I")
 Buffer = bytes | bytearray | memoryview
 
 
-class Broken(RuntimeError):
+class SmbError(RuntimeError):
     """The peer or the connection failed during a transfer; the text is one line."""
 
 
-class Late(Broken):
+class DeadlinePassed(SmbError):
     """The absolute deadline passed."""
 
 
-class Closed(Broken):
+class ConnectionClosed(SmbError):
     """The peer closed or reset the connection."""
 
 
@@ -73,7 +73,7 @@ class Wire:
         self.frame_limit_bytes = frame_limit_bytes
         """Longest message that is accepted."""
         self.deadline: float | None = None
-        """time.monotonic() at which every call ends with Late."""
+        """time.monotonic() at which every call ends with DeadlinePassed."""
         self.times: TimeBins | None = None
         """Bins that get the time that passes here, if any."""
         self.heard = 0.0
@@ -84,7 +84,7 @@ class Wire:
     def next_frame(self) -> int:
         """Receives the length of the next message, in bytes; skips keep-alives.
 
-        Raises Broken on anything that is no frame, or one beyond frame_limit_bytes.
+        Raises SmbError on anything that is no frame, or one beyond frame_limit_bytes.
         """
         began = time.monotonic()
         while True:
@@ -102,9 +102,9 @@ class Wire:
                 raise Refused("unreachable", f"{self._host}: negotiate: {text}")
             self._is_answered = True
             if length >> 24:
-                raise Broken("the server sent something that is not an SMB message")
+                raise SmbError("the server sent something that is not an SMB message")
             if length > self.frame_limit_bytes:
-                raise Broken(f"the server announced a message of {length} bytes, more than asked")
+                raise SmbError(f"the server announced a message of {length} bytes, more than asked")
             return length
 
     def receive(self, view: memoryview) -> None:
@@ -117,9 +117,9 @@ class Wire:
                 silent_since = self._look_at_stall(silent_since, "sent nothing")
                 continue
             except OSError as error:
-                raise Closed(f"the connection failed: {_reason(error)}") from error
+                raise ConnectionClosed(f"the connection failed: {_reason(error)}") from error
             if count == 0:
-                raise Closed("the server closed the connection")
+                raise ConnectionClosed("the server closed the connection")
             filled += count
             if filled < size:
                 self._look_at_deadline(time.monotonic())
@@ -139,9 +139,9 @@ class Wire:
                 continue
             except OSError as error:
                 if not self._is_answered:
-                    with contextlib.suppress(Broken):
+                    with contextlib.suppress(SmbError):
                         self.next_frame()  # a refusal that came before the close
-                raise Closed(f"the connection failed: {_reason(error)}") from error
+                raise ConnectionClosed(f"the connection failed: {_reason(error)}") from error
             remaining -= count
             if not remaining:
                 if self.times is not None and length > SHORT_BYTES:
@@ -154,7 +154,7 @@ class Wire:
     def _look_at_deadline(self, now: float) -> None:
         if self.deadline is not None and now > self.deadline:
             self._reset_on_close()
-            raise Late("it ran out of time")
+            raise DeadlinePassed("it ran out of time")
 
     def _look_at_stall(self, since: float, what: str) -> float:
         """Checks after a tick without bytes; returns the start of the silence (since; 0.0: new)."""
@@ -164,7 +164,7 @@ class Wire:
         if now - since > STALL_SECONDS and not (self.patient and self.deadline):
             end = f"{STALL_SECONDS:.0f} s{_stuck(self._sock)}"
             self._reset_on_close()
-            raise Broken(f"the server stalled: it {what} for {end}")
+            raise SmbError(f"the server stalled: it {what} for {end}")
         return since
 
     def _reset_on_close(self) -> None:

@@ -18,7 +18,7 @@ from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files.free_space import credible_room
 from probes.smb.facts import CAPABILITIES_1, Interface, SessionFacts, names, security_mode, to_iso
-from probes.smb.frames import Broken, Late, Wire
+from probes.smb.frames import DeadlinePassed, SmbError, Wire
 from probes.smb.pipe import Pipe
 from probes.smb.pipe1 import CAP_LARGE_READX, CAP_LARGE_WRITEX, LARGE_BYTES, Link1, Pipe1
 from probes.smb.protection import Md5
@@ -80,14 +80,14 @@ class _Smb(smb.SMB):  # type: ignore[misc]
     def recvSMB(self) -> Any:
         message = self._sess.receive()
         if not message[9:10] >= _REPLY:
-            raise Broken("the server sent a message that is no reply")
+            raise SmbError("the server sent a message that is no reply")
         if self._SignatureEnabled:
             number = self._SignSequenceNumber - 1
             signer = Md5(bytes(self._SigningSessionKey) + bytes(self._SigningChallengeResponse))
             counted = struct.pack("<q", number)
             right = signer.sign(number, True, message[:14], counted, message[22:])
             if not hmac.compare_digest(right, message[14:22]):
-                raise Broken("a reply came without its right signature")
+                raise SmbError("a reply came without its right signature")
         packet = smb.NewSMBPacket(data=message)
         if packet["Command"] == smb.SMB.SMB_COM_TREE_CONNECT_ANDX and packet["Data"]:
             parameters = smb.SMBCommand(packet["Data"][0])["Parameters"]
@@ -99,8 +99,6 @@ class _Smb(smb.SMB):  # type: ignore[misc]
 
 
 class Smb1Session(Session):
-    """A Session of SMB1."""
-
     _library = "impacket"
     _control_frame_bytes = 256 * 1024
     _plain_errors = (Exception,)
@@ -116,7 +114,7 @@ class Smb1Session(Session):
         self._wire.deadline = time.monotonic() + self.step_seconds
         try:
             self._smb = _Smb(host, host, session=_Transport(self._wire))
-        except Late:
+        except DeadlinePassed:
             raise self._silent() from None
         except Refused:
             raise

@@ -28,7 +28,7 @@ from probes.files.leftovers import OnShare as Setting
 from probes.files.removal import MAGIC, OLD_FILE, run_files
 from probes.smb import recycle_bin, status
 from probes.smb.pipe import EXISTING, FILE, FOLDER, READ_ALONE, SHARE_ALL
-from probes.smb.run_folder import joined
+from probes.smb.run_folder import join_path
 from probes.smb.smbprotocol_connection import Entry, list_folder, open_path
 from probes.smb.smbprotocol_session import MOST_ENTRIES, Smb2Session
 
@@ -56,7 +56,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
         to_remove = frozenset(setting.remove)
         ended_runs = {name for name, _ in _ended_runs(peer)}
         candidates = [
-            (each.name, joined(peer.folder, each.name), each)
+            (each.name, join_path(peer.folder, each.name), each)
             for each in entries(session, peer.folder, "bottleneck-*")
             if RUN.fullmatch(each.name)
         ]
@@ -72,7 +72,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
             older_seconds = 0.0 if entry.name in ended_runs else setting.older_seconds
             leftover = replace(_examine(session, path, entry, now, older_seconds), path=name)
             if not leftover.why_left and entry.name not in ended_runs:
-                leftover = replace(leftover, why_left=_unproven(session, path))
+                leftover = replace(leftover, why_left=_why_unproven(session, path))
             if name in to_remove and not leftover.why_left:
                 leftover = replace(leftover, why_left=remove(session, path, until))
                 if not leftover.why_left:
@@ -122,7 +122,7 @@ def _ended_runs(peer: Endpoint) -> Iterator[tuple[str, journal.Entry]]:
     place = f"//{peer.host}:{peer.port or SMB_PORT}/{peer.share}"
     for facts, entry in journal.orphans(journal.SHARE):
         name = facts["name"].rpartition("\\")[2]
-        location = (facts["folder"], facts["name"]) == (place, joined(peer.folder, name))
+        location = (facts["folder"], facts["name"]) == (place, join_path(peer.folder, name))
         if location and journal.has_ended(facts):
             yield name, entry
 
@@ -165,14 +165,14 @@ def entries(session: Smb2Session, folder: str, pattern: str) -> Iterator[Entry]:
     Raises Refused, also where there are more than MOST_ENTRIES.
     """
     with session._step(f"list {folder or 'the share'}"):
-        handle = _open(session, folder, _LIST, FOLDER, SHARE_ALL)
+        handle = _open_entry(session, folder, _LIST, FOLDER, SHARE_ALL)
         rows = list_folder(handle, pattern, MOST_ENTRIES)
     if len(rows) > MOST_ENTRIES:
         raise Refused("usage", f"{folder or 'the share'} contains more than {MOST_ENTRIES} entries")
     yield from (each for each in rows if each.name not in (".", ".."))
 
 
-def _unproven(session: Smb2Session, path: str) -> str:
+def _why_unproven(session: Smb2Session, path: str) -> str:
     """Returns why nothing proves that a run wrote a folder's files; empty: something does."""
     try:
         files = sorted(entries(session, path, "*"), key=lambda each: payload.first(each.name))
@@ -187,7 +187,7 @@ def _head(session: Smb2Session, path: str, entry: Entry) -> bytes:
     if not entry.size_bytes:
         return b""
     with session._step(f"read {path}"):
-        file = _open(session, f"{path}\\{entry.name}", READ_ALONE, FILE, SHARE_ALL)
+        file = _open_entry(session, f"{path}\\{entry.name}", READ_ALONE, FILE, SHARE_ALL)
         try:
             return bytes(file.read(0, min(entry.size_bytes, len(MAGIC))))
         finally:
@@ -208,7 +208,7 @@ def withheld(session: Smb2Session, path: str) -> str:
     """Returns why a folder cannot be opened exclusively; empty: nobody else has it open."""
     try:
         with session._step(f"open {path}", quiet=True):
-            _open(session, path, _DELETE_FOLDER, FOLDER, 0).close()
+            _open_entry(session, path, _DELETE_FOLDER, FOLDER, 0).close()
     except SMBResponseException as error:
         is_open = error.status in (SHARING_VIOLATION, DELETE_PENDING)
         return "another client has it open" if is_open else status.describe(error.status)
@@ -238,7 +238,7 @@ def remove(session: Smb2Session, path: str, until: float) -> str:
     return "it is no longer empty"
 
 
-def _open(session: Smb2Session, path: str, access: int, options: int, sharing: int) -> Any:
+def _open_entry(session: Smb2Session, path: str, access: int, options: int, sharing: int) -> Any:
     # A link itself is opened, not its target.
     options |= CreateOptions.FILE_OPEN_REPARSE_POINT
     return open_path(session._tree, path, access, EXISTING, options, sharing)

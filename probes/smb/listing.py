@@ -14,7 +14,7 @@ from smbprotocol.open import FileAttributes
 from probes.core.stage import Refused
 from probes.smb import smbprotocol_connection
 from probes.smb.pipe import EXISTING, FOLDER, OPEN_LINK
-from probes.smb.run_folder import joined
+from probes.smb.run_folder import join_path
 from probes.smb.smbprotocol_connection import list_folder, open_path
 from probes.smb.smbprotocol_session import FILE_LIST_DIRECTORY, Smb2Session
 
@@ -41,8 +41,7 @@ class SkippedFiles:
     cut: bool = False
     """Whether there is more than could be listed, or than there is room for."""
 
-    def refused(self, text: str) -> None:
-        """Adds one that cannot be read."""
+    def add_unreadable(self, text: str) -> None:
         self.unreadable += 1
         self.first = self.first or text
 
@@ -78,7 +77,7 @@ def walk(session: Smb2Session, folder: str, until: float, passed: SkippedFiles) 
             if not depth or refused.kind in ("unreachable", "login"):
                 raise
             # Removed meanwhile, or not readable by this user.
-            passed.refused(refused.text)
+            passed.add_unreadable(refused.text)
             continue
         remaining -= len(entries)
         for each in entries:
@@ -110,4 +109,4 @@ def _entry(folder: str, raw: smbprotocol_connection.Entry) -> Entry | None:
     name = raw.name
     if raw.attributes & _SPECIAL or _ODD_NAME.search(name) or not 0 < len(name) <= 255:
         return None
-    return Entry(joined(folder, name), raw.size_bytes, raw.number, raw.attributes)
+    return Entry(join_path(folder, name), raw.size_bytes, raw.number, raw.attributes)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from probes.core.records import DIALECTS, SMB_PORT, Endpoint
 from probes.core.stage import Refused, Unavailable
-from probes.smb.frames import Closed
+from probes.smb.frames import ConnectionClosed
 from probes.smb.session import SECURITIES, UNENCRYPTED, DialectMissing, Session
 
 
@@ -47,7 +47,7 @@ def _start(peer: Endpoint, dialect: str, security: str, preferred: tuple[str, ..
     if dialect:
         raise errors[0]
     why = f"{errors[0]}, and {errors[1]}; check the port"
-    if isinstance(errors[0].__cause__, Closed):
+    if isinstance(errors[0].__cause__, ConnectionClosed):
         why = "the server closed the connection at once; look for a limit of its processes or "
         why += "connections, and for a block list, or check the port"
     text = f"{peer.host} port {peer.port or SMB_PORT}: negotiate: {why}"

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from probes.core.stage import Refused
 from probes.files import free_space
 from probes.smb import status, transfer
-from probes.smb.frames import Broken
-from probes.smb.pipe import FILE, NO_RECALL, OPEN_LINK, Created, Pipe, Reply, Verb
+from probes.smb.frames import SmbError
+from probes.smb.pipe import FILE, NO_RECALL, OPEN_LINK, CreatedFile, Pipe, Reply, Verb
 
 DEPTH = 16
 """Requests in flight where nothing is measured."""
@@ -49,7 +49,7 @@ class ManyFiles:
         # After the number: Samba compares each name with all others, from the beginning.
         run = path.rpartition("\\")[0].rpartition("-")[2]
         self._end = f"{secrets.token_hex(4)}-{run}"
-        self.handles: dict[int, Created] = {}
+        self.handles: dict[int, CreatedFile] = {}
         self.full = False
         """Whether the server opens no more files for this session."""
         self.aside_seconds = 0.0
@@ -72,8 +72,8 @@ class ManyFiles:
         created = time.perf_counter()
         if self.full:
             return None
-        self.pipe.open(number, self.name(number), write=True)
-        writers: list[Created] = []
+        self.pipe.send_create(number, self.name(number), write=True)
+        writers: list[CreatedFile] = []
         self._settle(lambda reply: writers.append(self.pipe.parse_created(reply.body)))
         if self.full:
             self.pipe.close(number, self.handles.pop(number).id)
@@ -100,7 +100,7 @@ class ManyFiles:
         seconds = created - began + time.perf_counter() - opened
         return TimedFile(seconds, 2 + bool(moved_bytes), moved_bytes, moved_bytes == size_bytes)
 
-    def _is_same_file(self, number: int, opened: Created, size_bytes: int) -> bool:
+    def _is_same_file(self, number: int, opened: CreatedFile, size_bytes: int) -> bool:
         """Whether a handle that was opened by name is of the file that was created here.
 
         By their identities; where the server has none that last, by a mark that is written
@@ -125,11 +125,11 @@ class ManyFiles:
         size_bytes: its required size. Raises ServerSaid where it cannot be opened.
         """
         began = time.perf_counter()
-        self.pipe.open(0, path, write=False, options=FILE | OPEN_LINK | NO_RECALL)
+        self.pipe.send_create(0, path, write=False, options=FILE | OPEN_LINK | NO_RECALL)
         opened = self.pipe.parse_created(self.pipe.wait().body)
         if size_bytes not in (None, opened.size_bytes):
             text = f"a file of {size_bytes} bytes has {opened.size_bytes} on the share"
-            raise Broken(text)
+            raise SmbError(text)
         self.pipe.turn(opened.id)
         ranges = iter([(0, opened.size_bytes)] if opened.size_bytes else ())
         reads = transfer.fetch(self.pipe, ranges, *self.shapes["read"], sink)
@@ -169,10 +169,10 @@ class ManyFiles:
     ) -> None:
         """Sends for each number with up to DEPTH in flight, and waits for every reply."""
         for number in numbers:
-            while self.pipe.outstanding >= DEPTH or not self.pipe.affords(1):
+            while self.pipe.in_flight >= DEPTH or not self.pipe.affords(1):
                 self._settle(handle)
             send(number)
-        while self.pipe.outstanding:
+        while self.pipe.in_flight:
             self._settle(handle)
 
     def _settle(self, handle: Callable[[Reply], None]) -> None:
@@ -194,10 +194,10 @@ class ManyFiles:
             moved_bytes = total
             if time.monotonic() > until:
                 break
-        while self.pipe.outstanding:
+        while self.pipe.in_flight:
             moved_bytes += self.pipe.wait().moved_bytes
         return moved_bytes
 
-    def _close(self, number: int, file: Created) -> None:
+    def _close(self, number: int, file: CreatedFile) -> None:
         self.pipe.close(number, file.id)
         self.pipe.wait()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from probes.smb import status
-from probes.smb.frames import Broken, Wire
+from probes.smb.frames import SmbError, Wire
 from probes.smb.time_bins import TimeBins
 
 Verb = Literal["read", "write", "flush", "echo", "create", "close", "space", "empty"]
@@ -36,8 +36,6 @@ END_OF_FILE = 0xC0000011
 
 
 class Request(NamedTuple):
-    """One request in flight."""
-
     verb: Verb
     offset: int
     size_bytes: int
@@ -62,7 +60,7 @@ class Reply(NamedTuple):
     """All that follows the header, for requests that ask() sent; else empty."""
 
 
-class Created(NamedTuple):
+class CreatedFile(NamedTuple):
     """An open file, for turn()."""
 
     id: bytes
@@ -93,7 +91,7 @@ class Counters:
 
 
 class Pipe(ABC):
-    """Requests on one open file; replies come in any order. Raises Broken.
+    """Requests on one open file; replies come in any order. Raises SmbError.
 
     No oplock and no lease is requested: nobody here could answer its break.
     """
@@ -113,7 +111,7 @@ class Pipe(ABC):
         """Files of this run that abandon() empties."""
 
     @property
-    def outstanding(self) -> int:
+    def in_flight(self) -> int:
         """Count of requests that are not answered yet."""
         return len(self._requests)
 
@@ -121,7 +119,7 @@ class Pipe(ABC):
     def prepare(self, verb: Verb, request_bytes: int, depth: int) -> tuple[int, int]:
         """Prepares for `depth` requests of request_bytes; returns the possible size and depth.
 
-        0 is the default for a short path; fitting() chooses for the present path.
+        0 is the default for a short path; plan_flight() chooses for the present path.
         """
 
     @abstractmethod
@@ -145,8 +143,8 @@ class Pipe(ABC):
         """Waits for the next reply."""
 
     @abstractmethod
-    def parse_created(self, body: bytes) -> Created:
-        """Parses the reply to create() or open(). Raises Broken where it is too short."""
+    def parse_created(self, body: bytes) -> CreatedFile:
+        """Parses the reply to create() or open(). Raises SmbError where it is too short."""
 
     def ask(self, verb: Verb, tag: int, body: bytes) -> None:
         """Sends a request of another kind with that body; its Reply has the tag as its offset."""
@@ -175,7 +173,7 @@ class Pipe(ABC):
         access = GENERIC_READ | GENERIC_WRITE | DELETE
         self.ask("create", tag, self._create_body(path, access, NEW, FILE | DELETE_ON_CLOSE))
 
-    def open(self, tag: int, path: str, write: bool, options: int = FILE) -> None:
+    def send_create(self, tag: int, path: str, write: bool, options: int = FILE) -> None:
         """Sends a CREATE for one more handle of an existing file."""
         access = GENERIC_READ | (GENERIC_WRITE if write else 0)
         self.ask("create", tag, self._create_body(path, access, EXISTING, options))
@@ -191,7 +189,7 @@ class Pipe(ABC):
     def abandon(self, seconds: float) -> None:
         """Empties the created files after work that failed, within so many seconds."""
         self._wire.deadline = time.monotonic() + seconds
-        with suppress(Broken):  # the connection is broken, or the time is over
+        with suppress(SmbError):  # the connection is broken, or the time is over
             for each in self.created:
                 while not self.affords(1):
                     self._pass_over()
@@ -257,7 +255,7 @@ class Pipe(ABC):
         verb, size, view = request.verb, request.size_bytes, read or EMPTY
         times, heard = self._times, self._wire.heard
         if times is not None and (heard >= times.request_at or not size):
-            times.answered(verb, request.sent_seconds, heard, size, self._in_flight_bytes)
+            times.record_answer(verb, request.sent_seconds, heard, size, self._in_flight_bytes)
         self._in_flight_bytes -= size
         self._wire.patient &= verb != "flush"
         if code != status.SUCCESS:
@@ -265,7 +263,7 @@ class Pipe(ABC):
         if not size:
             return Reply(verb, request.offset, view, 0, b"".join(body))
         if verb == "write" and written != size:
-            raise Broken(f"the server wrote {written} of the {size} bytes sent")
+            raise SmbError(f"the server wrote {written} of the {size} bytes sent")
         moved_bytes = written if verb == "write" else len(view)
         self.counters.request_seconds.append(time.monotonic() - request.sent_seconds)
         self.counters.short_replies += moved_bytes < size
@@ -292,10 +290,10 @@ ECHOS, LEAST_ECHOS = 12, 3
 def round_trips(pipe: Pipe, seconds: float, count: int = ECHOS) -> list[float]:
     """Measures up to count ECHOs one by one, in seconds; LEAST_ECHOS whatever time they take.
 
-    Raises Broken where another request is in flight: a READ's payload would delay the reply.
+    Raises SmbError where another request is in flight: a READ's payload would delay the reply.
     """
-    if pipe.outstanding:
-        raise Broken("an ECHO measures the round-trip time of an idle session only")
+    if pipe.in_flight:
+        raise SmbError("an ECHO measures the round-trip time of an idle session only")
     times: list[float] = []
     until = time.monotonic() + seconds
     while len(times) < count and (len(times) < LEAST_ECHOS or time.monotonic() < until):
@@ -325,7 +323,7 @@ class Flight(NamedTuple):
         return self.request_bytes, self.depth
 
 
-def fitting(
+def plan_flight(
     pipe: Pipe, verb: Verb, request_bytes: int = 0, depth: int = 0, least_bytes: int = 0
 ) -> Flight:
     """Prepares the pipe for a copy, deep enough that the path's RTT does not limit it.

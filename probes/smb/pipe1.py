@@ -13,13 +13,13 @@ import time
 from dataclasses import dataclass
 
 from probes.smb import status
-from probes.smb.frames import Broken, Buffer, Wire
+from probes.smb.frames import Buffer, SmbError, Wire
 from probes.smb.pipe import (
     EMPTY,
     IMPERSONATION,
     NORMAL,
     SHARE_ALL,
-    Created,
+    CreatedFile,
     Pipe,
     Reply,
     Request,
@@ -151,11 +151,11 @@ class Pipe1(Pipe):
     def turn(self, file_id: bytes) -> None:
         self._link.file_id = int.from_bytes(file_id, "little")
 
-    def parse_created(self, body: bytes) -> Created:
+    def parse_created(self, body: bytes) -> CreatedFile:
         if len(body) < _CREATED.size or body[0] < 34:
-            raise Broken("the server sent a CREATE reply that is too short")
+            raise SmbError("the server sent a CREATE reply that is too short")
         file_id, size_bytes = _CREATED.unpack_from(body)
-        return Created(file_id.to_bytes(2, "little"), size_bytes)
+        return CreatedFile(file_id.to_bytes(2, "little"), size_bytes)
 
     def _create_body(self, path: str, access: int, disposition: int, options: int) -> bytes:
         unicode = self._link.flags2 & _UNICODE_FLAG2
@@ -227,7 +227,7 @@ class Pipe1(Pipe):
     def wait(self) -> Reply:
         length = self._wire.next_frame()
         if length < HEADER_BYTES + 3:
-            raise Broken(f"the server sent a message of {length} bytes, too short for a reply")
+            raise SmbError(f"the server sent a message of {length} bytes, too short for a reply")
         head = self._head[: min(length, _READ_HEAD_BYTES)]
         self._wire.receive(head)
         message_id, request, code = self._understand(head)
@@ -249,29 +249,29 @@ class Pipe1(Pipe):
             _HEADER.unpack_from(head)
         )
         if protocol != b"\xffSMB" or not flags & _REPLY_FLAG:
-            raise Broken("the server sent a garbled message")
+            raise SmbError("the server sent a garbled message")
         request = self._requests.get(message_id)
         if request is None or command != COMMANDS[request.verb]:
-            raise Broken(f"the server answered message {message_id}, which was not asked")
+            raise SmbError(f"the server answered message {message_id}, which was not asked")
         if user_id != self._link.user_id:
-            raise Broken("the server answered for another session")
+            raise SmbError("the server answered for another session")
         if tree_id != self._link.tree_id and request.verb != "echo":
-            raise Broken("the server answered for another share")
+            raise SmbError("the server answered for another share")
         if self._link.signer is not None and not flags2 & _SIGNED_FLAG2:
-            raise Broken("a reply came without the signature that this session has to have")
+            raise SmbError("a reply came without the signature that this session has to have")
         if code and not flags2 & _NT_STATUS_FLAG2:
-            raise Broken(f"{request.verb.upper()} was answered with DOS error 0x{code:08x}")
+            raise SmbError(f"{request.verb.upper()} was answered with DOS error 0x{code:08x}")
         return message_id, request, code
 
     def _payload(self, request: Request, head: memoryview, length: int) -> tuple[int, int]:
         """Returns offset in the message and length of a READ's payload, once checked."""
         if length < _READ_HEAD_BYTES or head[HEADER_BYTES] != 12:
-            raise Broken("the server sent a READ reply that is too short")
+            raise SmbError("the server sent a READ reply that is too short")
         _, low, start, high = _READ_REPLY.unpack_from(head, HEADER_BYTES)
         count = low + (high << 16)
         limit = len(request.view)
         if start < _READ_HEAD_BYTES or start + count > length or not 1 <= count <= limit:
-            raise Broken(
+            raise SmbError(
                 f"the server answered a READ of {limit} bytes "
                 f"with {count} bytes at {start} of a message of {length}"
             )
@@ -284,7 +284,7 @@ class Pipe1(Pipe):
         number = request.sequence + 1
         head[14:22] = struct.pack("<q", number)
         if not hmac.compare_digest(signature, signer.sign(number, True, head, *parts)):
-            raise Broken("a reply came with a wrong signature: it was altered on its way")
+            raise SmbError("a reply came with a wrong signature: it was altered on its way")
 
 
 def _read_count(head: memoryview) -> int:

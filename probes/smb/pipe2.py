@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from probes.smb import status
-from probes.smb.frames import Broken, Buffer, Wire
+from probes.smb.frames import Buffer, SmbError, Wire
 from probes.smb.pipe import (
     EMPTY,
     IMPERSONATION,
     NORMAL,
     SHARE_ALL,
-    Created,
+    CreatedFile,
     Pipe,
     Reply,
     Request,
@@ -128,7 +128,7 @@ class Pipe2(Pipe):
         while link.credits < needed:
             credits = link.credits
             if credits < 1:
-                raise Broken("the server left this session without credits")
+                raise SmbError("the server left this session without credits")
             for _ in range(min(credits, -(-(needed - credits) // GRANTED_AT_ONCE))):
                 self.echo()
             while self._requests:
@@ -154,7 +154,7 @@ class Pipe2(Pipe):
         if self._requests:
             return 0
         if available < 1:
-            raise Broken("the server left this session without credits")
+            raise SmbError("the server left this session without credits")
         return min(size_bytes, available * CREDIT_BYTES)
 
     def read(self, offset: int, view: memoryview) -> None:
@@ -177,16 +177,16 @@ class Pipe2(Pipe):
         """Waits for the next reply; counts interim ones, and takes their credits."""
         while True:
             length = self._wire.next_frame()
-            reply = self._sealed(length) if self._link.sealer else self._plain(length)
+            reply = self._read_sealed(length) if self._link.sealer else self._read_plain(length)
             if reply is not None:
                 return reply
             self.counters.pending_replies += 1
 
-    def parse_created(self, body: bytes) -> Created:
+    def parse_created(self, body: bytes) -> CreatedFile:
         if len(body) < _CREATED.size:
-            raise Broken("the server sent a CREATE reply that is too short")
+            raise SmbError("the server sent a CREATE reply that is too short")
         size_bytes, file_id = _CREATED.unpack_from(body)
-        return Created(file_id, size_bytes, identity_of(body))
+        return CreatedFile(file_id, size_bytes, identity_of(body))
 
     def _create_body(self, path: str, access: int, disposition: int, options: int) -> bytes:
         name = path.encode("utf-16-le")
@@ -251,10 +251,10 @@ class Pipe2(Pipe):
             head[48:64] = link.signer.sign(message_id, False, *parts)
         self._wire.send(parts)
 
-    def _plain(self, length: int) -> Reply | None:
+    def _read_plain(self, length: int) -> Reply | None:
         """Receives a reply that is not encrypted; None: an interim one."""
         if length < HEADER_BYTES + 2:
-            raise Broken(f"the server sent a message of {length} bytes, too short for a reply")
+            raise SmbError(f"the server sent a message of {length} bytes, too short for a reply")
         head = self._head[: min(length, HEAD_BYTES)]
         self._wire.receive(head)
         info = self._understand(head)
@@ -271,7 +271,7 @@ class Pipe2(Pipe):
             self._verify(info, head, parts)
         return self._settle(info, head, target, parts[0])
 
-    def _sealed(self, length: int) -> Reply | None:
+    def _read_sealed(self, length: int) -> Reply | None:
         """Receives an encrypted reply, whose content is not used before its tag is checked."""
         sealer = self._link.sealer
         assert sealer is not None
@@ -308,16 +308,16 @@ class Pipe2(Pipe):
         request = self._requests.get(message_id)
         if protocol != _PROTOCOL or size != HEADER_BYTES or following or not flags & _FROM_SERVER:
             what = "without the encryption that was agreed" if protocol == b"\xfdSMB" else "garbled"
-            raise Broken(f"the server sent a message {what}")
+            raise SmbError(f"the server sent a message {what}")
         if request is None or command != COMMANDS[request.verb]:
-            raise Broken(f"the server answered message {message_id}, which was not asked")
+            raise SmbError(f"the server answered message {message_id}, which was not asked")
         if session != self._link.session_id:
-            raise Broken("the server answered for another session")
+            raise SmbError("the server answered for another session")
         # An ECHO's tree is undefined, an asynchronous reply has an AsyncId (2.2.1.1, 2.2.1.2).
         if tree != self._link.tree_id and not flags & _ASYNC and request.verb != "echo":
-            raise Broken("the server answered for another share")
+            raise SmbError("the server answered for another share")
         if code == status.PENDING and not flags & _ASYNC:
-            raise Broken("the server sent STATUS_PENDING without an asynchronous header")
+            raise SmbError("the server sent STATUS_PENDING without an asynchronous header")
         return _Head(message_id, code, flags, granted, request)
 
     def _payload(self, info: _Head, head: memoryview, length: int) -> memoryview | None:
@@ -325,10 +325,10 @@ class Pipe2(Pipe):
         if info.request.verb != "read" or info.status != status.SUCCESS:
             return None
         if length < HEAD_BYTES:
-            raise Broken("the server sent a READ reply that is too short")
+            raise SmbError("the server sent a READ reply that is too short")
         start, count = head[66], int.from_bytes(head[68:72], "little")
         if start < HEAD_BYTES or start + count > length or not 1 <= count <= len(info.request.view):
-            raise Broken(
+            raise SmbError(
                 f"the server answered a READ of {len(info.request.view)} bytes "
                 f"with {count} bytes at {start} of a message of {length}"
             )
@@ -337,12 +337,12 @@ class Pipe2(Pipe):
     def _verify(self, info: _Head, head: memoryview, parts: list[memoryview]) -> None:
         assert self._link.signer is not None
         if not info.flags & _SIGNED:
-            raise Broken("a reply came without the signature that this session has to have")
+            raise SmbError("a reply came without the signature that this session has to have")
         signature = bytes(head[48:64])
         head[48:64] = _NO_SIGNATURE
         right = self._link.signer.sign(info.message_id, True, head, *(p for p in parts if p))
         if not hmac.compare_digest(signature, right):
-            raise Broken("a reply came with a wrong signature: it was altered on its way")
+            raise SmbError("a reply came with a wrong signature: it was altered on its way")
 
     def _settle(
         self, info: _Head, head: memoryview, target: memoryview | None, rest: memoryview

@@ -15,7 +15,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from probes.smb.frames import Broken, Buffer
+from probes.smb.frames import Buffer, SmbError
 
 _NONCE = struct.Struct("<QI")
 
@@ -184,14 +184,14 @@ class Sealer:
         """Decrypts a reply of length bytes at the start of frame, which has 16 bytes to spare.
 
         Returns the plain message without the payload, which goes to the buffer from place. Raises
-        Broken where the reply is not encrypted, not of this session, or was tampered with.
+        SmbError where the reply is not encrypted, not of this session, or was tampered with.
         """
         if length < HEADER_BYTES + 66 or frame[:4] != _PROTOCOL:
-            raise Broken("the server answered without the encryption that was agreed")
+            raise SmbError("the server answered without the encryption that was agreed")
         _, tag, nonce, size, _, flags, session_id = _HEADER.unpack_from(frame)
         inner = length - HEADER_BYTES
         if size != inner or flags != _ENCRYPTED or session_id != self._session_id:
-            raise Broken("the server sent an encrypted message that is not of this session")
+            raise SmbError("the server sent an encrypted message that is not of this session")
         self._grow(inner)
         aad = frame[20:HEADER_BYTES]
         nonce = nonce[: self._nonce_bytes]
@@ -202,7 +202,7 @@ class Sealer:
             plain = self._plain[:inner]
             self._decrypt.decrypt_into(nonce, frame[HEADER_BYTES : length + 16], aad, plain)
         except self._forged:
-            raise Broken("an encrypted reply was altered on its way") from None
+            raise SmbError("an encrypted reply was altered on its way") from None
         target = place(plain[:HEAD_BYTES], inner)
         if target is not None:
             start = plain[66]

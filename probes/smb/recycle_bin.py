@@ -35,7 +35,7 @@ def entries(
     is_wanted: Callable[[str], object],
     old_root: tuple[str, ...] | None = None,
 ) -> Iterator[str]:
-    """Yields the paths of entries in a bin by their name, LOOK_SECONDS long.
+    """Yields paths of a bin's entries whose names are wanted; looks for LOOK_SECONDS at most.
 
     folder: from which they were deleted. old_root: names in the share's root before that: a new
     folder there is taken for a bin, too; None: unknown.
@@ -58,13 +58,15 @@ def _places(session: Session, folder: str, old_root: tuple[str, ...] | None) -> 
                 yield from dict.fromkeys((f"{top}\\{user}", f"{top}\\{user}{behind}"))
 
 
-def clear(session: Session, folder: str, run: str, old_root: tuple[str, ...] | None = None) -> None:
+def remove_entries(
+    session: Session, folder: str, run_id: str, old_root: tuple[str, ...] | None = None
+) -> None:
     """Deletes a run's entries in a bin: files that have its id in their name, and their folder."""
-    if not re.fullmatch("[0-9a-f]{32}", run):
+    if not re.fullmatch("[0-9a-f]{32}", run_id):
         return  # such names prove nothing
-    ours = re.compile(run).search
-    for path in list(entries(session, folder, ours, old_root)):
-        inside = (f"{path}\\{name}" for name in filter(ours, names(session, path)))
+    is_ours = re.compile(run_id).search
+    for path in list(entries(session, folder, is_ours, old_root)):
+        inside = (f"{path}\\{name}" for name in filter(is_ours, names(session, path)))
         for file in (*inside, path):
             with suppress(Refused):  # what may not be deleted stays, without content
                 session.remove_file(file)

@@ -23,7 +23,7 @@ from probes.files import journal, payload
 from probes.files.removal import run_files
 from probes.files.served_file import new_name, source_name
 from probes.smb import recycle_bin
-from probes.smb.frames import Broken
+from probes.smb.frames import SmbError
 from probes.smb.login import open_session
 from probes.smb.session import STEP_SECONDS, Handle, Session
 from probes.system import rtnetlink
@@ -57,8 +57,7 @@ class Setting:
     """Whether a file of the user's is pulled, for which the share may be read-only."""
 
 
-def joined(folder: str, name: str) -> str:
-    """Joins a folder and a name to a path on a share."""
+def join_path(folder: str, name: str) -> str:
     folder = folder.replace("/", "\\").strip("\\")
     return f"{folder}\\{name}" if folder else name
 
@@ -73,7 +72,7 @@ def source_of(
     The folder is opened first: the server removes both when the last handle of any session goes.
     """
     session.open_folder(peer.folder)
-    path = joined(peer.folder, source_name(peer.folder))
+    path = join_path(peer.folder, source_name(peer.folder))
     handle = session.open_past_cache(path) if past_cache else session.open_file(path, write=False)
     if handle.size_bytes < size_bytes:
         raise ValueError(
@@ -90,7 +89,7 @@ def source_to_fill(session: Session, peer: Endpoint, seed: str) -> Handle:
     where it is empty, because the disk was full.
     """
     session.open_folder(peer.folder)
-    handle = session.open_file(joined(peer.folder, source_name(peer.folder)), write=True)
+    handle = session.open_file(join_path(peer.folder, source_name(peer.folder)), write=True)
     if not handle.size_bytes:
         text = f"//{peer.host}/{peer.share}: {handle.path} took not even its first bytes"
         raise Refused("space", f"{text}; free some space there, or look for a quota")
@@ -109,7 +108,7 @@ def replacement_error(peer: Endpoint, path: str, how: str = "replaced by another
 def new_file(session: Session, peer: Endpoint) -> Handle:
     """Creates a file for a push in the run's folder, which is opened first as in source_of."""
     session.open_folder(peer.folder)
-    return session.create_file(joined(peer.folder, new_name(peer.folder)))
+    return session.create_file(join_path(peer.folder, new_name(peer.folder)))
 
 
 @contextmanager
@@ -121,9 +120,9 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     reached_from: this host's source address towards it; None: no route), free_bytes, total_bytes
     (None: unknown), bin (the recycle bin that deleted files go to), guest. For a read-only share,
     where setting.pulls_file allows it, the unchanged peer with the fact read_only.
-    Raises Refused or Unavailable; Broken where something may remain.
+    Raises Refused or Unavailable; SmbError where something may remain.
     """
-    path = joined(peer.folder, f"bottleneck-{setting.run}")
+    path = join_path(peer.folder, f"bottleneck-{setting.run}")
     with open_session(peer, setting.dialect, setting.security) as session:
         entry, is_gone = _enter_journal(session, setting, peer, path), False
         try:
@@ -136,14 +135,14 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
             folder = _create(session, peer, path)
             try:
                 bin_folder = _bin(session, peer, path, root_before) if setting.seed else ""
-                source = session.create_file(joined(path, source_name(path)))
+                source = session.create_file(join_path(path, source_name(path)))
                 mark = payload.mark(bytes.fromhex(setting.seed)) if setting.seed else b""
                 if mark and not session.write_mark(source, mark):
                     mark = b""
                 facts = {**_facts(session, folder), "bin": bin_folder}
             except Refused as refused:
                 session.disconnect()
-                with suppress(Broken):
+                with suppress(SmbError):
                     is_gone = _sweep(setting, peer, path, root_before)
                     raise
                 raise Refused(refused.kind, f"{refused.text}; {path} may remain there") from None
@@ -155,7 +154,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
                 is_gone = _close(session, source, folder, run_peer, mark)
                 is_gone = is_gone or _sweep(setting, peer, path, root_before)
                 if bin_folder:
-                    recycle_bin.clear(session, peer.folder, setting.run, root_before)
+                    recycle_bin.remove_entries(session, peer.folder, setting.run, root_before)
         finally:
             entry.close(is_removed=is_gone or not _is_there(session, path))
 
@@ -188,7 +187,7 @@ def _bin(session: Session, peer: Endpoint, path: str, root_before: tuple[str, ..
 
     root_before: names in the share's root. Raises Refused where the file cannot be deleted.
     """
-    file = session.create_file(joined(path, new_name(path)))
+    file = session.create_file(join_path(path, new_name(path)))
     with suppress(Refused):
         session.close(file)
     if file.path.rpartition("\\")[2] in recycle_bin.names(session, path):
@@ -231,10 +230,10 @@ def _enter_journal(session: Session, setting: Setting, peer: Endpoint, path: str
     for facts, leftover in journal.orphans(journal.SHARE):
         if facts["folder"] == place and journal.has_ended(facts) and time.monotonic() < until:
             # An error must not prevent the measurement: the next run tries again.
-            with suppress(Refused, Unavailable, Broken):
+            with suppress(Refused, Unavailable, SmbError):
                 folder, _, name = facts["name"].rpartition("\\")
                 is_gone = _remove(session, facts["name"])
-                recycle_bin.clear(session, folder, name.rpartition("-")[2])
+                recycle_bin.remove_entries(session, folder, name.rpartition("-")[2])
                 leftover.close(is_removed=is_gone)
     return journal.enter(journal.SHARE, place, path, seconds=math.ceil(setting.seconds))
 
@@ -246,7 +245,7 @@ def _remove(session: Session, path: str, seconds: float = 0.0) -> bool:
         try:
             for name in filter(run_files(path).fullmatch, session.names(path)):
                 with suppress(Refused):  # removed or in use: the folder's removal shows it
-                    session.remove_file(joined(path, name))
+                    session.remove_file(join_path(path, name))
             session.remove_folder(path)
             session.close(session.open_folder(path))
         except Refused as refused:
@@ -295,16 +294,16 @@ def _check_source(session: Session, path: str, peer: Endpoint, mark: bytes) -> N
 def _sweep(setting: Setting, peer: Endpoint, path: str, old_root: tuple[str, ...] | None) -> bool:
     """Removes by name what a crashed server kept of this run, and nothing else; returns True.
 
-    Raises Broken where it stays, as with a file of somebody else in it.
+    Raises SmbError where it stays, as with a file of somebody else in it.
     """
     remedy = "may remain there; the next run or bottleneck cleanup removes it"
     what = f"//{peer.host}/{peer.share}: the folder {path} {remedy}"
     try:
         with open_session(peer, setting.dialect) as session:
             is_gone = _remove(session, path, GOING_SECONDS)
-            recycle_bin.clear(session, peer.folder, setting.run, old_root)
+            recycle_bin.remove_entries(session, peer.folder, setting.run, old_root)
             if is_gone:
                 return True
     except (Refused, Unavailable) as error:
-        raise Broken(f"{what}: {error}") from error
-    raise Broken(f"{what}: it is not empty")
+        raise SmbError(f"{what}: {error}") from error
+    raise SmbError(f"{what}: it is not empty")

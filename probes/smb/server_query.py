@@ -20,7 +20,7 @@ from probes.core.records import DIALECTS, Details, Endpoint
 from probes.core.stage import Refused
 from probes.smb import recycle_bin
 from probes.smb.facts import NUMBERS, security_mode
-from probes.smb.frames import Broken, Wire, connect
+from probes.smb.frames import SmbError, Wire, connect
 from probes.smb.login import open_session
 
 ANSWER_SECONDS = 3.0
@@ -66,7 +66,7 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
     yield replace(peer, access=None, facts=facts)
 
 
-def offered(host: Text, port: Port) -> Details:
+def query_dialects(host: Text, port: Port) -> Details:
     """Asks a server for each dialect separately.
 
     Returns dialects (names, oldest first), signing (of the newest: "signing required", "signing
@@ -110,7 +110,7 @@ def _ask(peer: Endpoint, sent: bytes) -> bytes:
             wire.send([sent])
             message = memoryview(bytearray(wire.next_frame()))
             wire.receive(message)
-        except Broken:
+        except SmbError:
             return b""
     return bytes(message)
 

@@ -15,7 +15,7 @@ from probes.core.stage import Refused, Unavailable
 from probes.files.removal import MAGIC
 from probes.smb import kerberos, status
 from probes.smb.facts import Interface, SessionFacts
-from probes.smb.frames import FRAME_SPARE_BYTES, Late, Wire, connect
+from probes.smb.frames import FRAME_SPARE_BYTES, DeadlinePassed, Wire, connect
 from probes.smb.pipe import (
     DELETE,
     DELETE_ON_CLOSE,
@@ -150,45 +150,45 @@ class Session(ABC):
 
     def create_folder(self, path: str) -> Handle:
         """Creates a folder that cannot be renamed over SMB while open; closing deletes it."""
-        return self._open(
+        return self._open_path(
             path, LIST_AND_DELETE, NEW, FOLDER | DELETE_ON_CLOSE, sharing=SHARE_BUT_DELETE
         )
 
     def open_folder(self, path: str) -> Handle:
         """Opens an existing folder for its attributes."""
-        return self._open(path, READ_ALONE, EXISTING, FOLDER, path or "the share")
+        return self._open_path(path, READ_ALONE, EXISTING, FOLDER, path or "the share")
 
     def remove_folder(self, path: str, sharing: int = SHARE_ALL) -> None:
         """Deletes a folder that this program created, if it is empty."""
         options = FOLDER | DELETE_ON_CLOSE
-        self.close(self._open(path, LIST_AND_DELETE, EXISTING, options, sharing=sharing))
+        self.close(self._open_path(path, LIST_AND_DELETE, EXISTING, options, sharing=sharing))
 
     def create_file(self, path: str) -> Handle:
         """Creates a file to read and write, shared; closing its last handle deletes it."""
         access = GENERIC_READ | GENERIC_WRITE | DELETE
-        file = self._open(path, access, NEW, FILE | DELETE_ON_CLOSE)
+        file = self._open_path(path, access, NEW, FILE | DELETE_ON_CLOSE)
         self._created.add(file.id)
         return file
 
     def open_file(self, path: str, write: bool) -> Handle:
         """Opens an existing file; write: only one that this run created."""
-        return self._open(path, GENERIC_READ | (GENERIC_WRITE if write else 0), EXISTING, FILE)
+        return self._open_path(path, GENERIC_READ | (GENERIC_WRITE if write else 0), EXISTING, FILE)
 
     def open_past_cache(self, path: str) -> Handle:
         """Opens an existing file for reading, without the server's cache, if it allows that."""
-        return self._open(path, READ_ALONE, EXISTING, FILE | PAST_CACHE)
+        return self._open_path(path, READ_ALONE, EXISTING, FILE | PAST_CACHE)
 
     def remove_file(self, path: str, sharing: int = SHARE_ALL) -> None:
         """Deletes a file that a run created, emptied first if it holds a run's payload."""
         access, options = GENERIC_READ | GENERIC_WRITE | DELETE, FILE | DELETE_ON_CLOSE
         try:
-            file = self._open(path, access, EXISTING, options, sharing=sharing)
+            file = self._open_path(path, access, EXISTING, options, sharing=sharing)
             if file.size_bytes >= len(MAGIC) and self.has_mark(file, MAGIC):
                 self._created.add(file.id)
         except Refused as refused:
             if refused.kind != "permission":
                 raise
-            file = self._open(path, DELETE, EXISTING, options, sharing=sharing)
+            file = self._open_path(path, DELETE, EXISTING, options, sharing=sharing)
         self.close(file)
 
     def close(self, handle: Handle) -> None:
@@ -204,7 +204,6 @@ class Session(ABC):
             self._close(handle)
 
     def names(self, folder: str) -> tuple[str, ...]:
-        """Lists the names in a folder."""
         with self._step(f"list {folder}"):
             return tuple(name for name in self._names(folder) if name not in (".", ".."))
 
@@ -276,7 +275,7 @@ class Session(ABC):
                     self._log_off()
         self._hang_up()
 
-    def _open(
+    def _open_path(
         self,
         path: str,
         access: int,
@@ -307,7 +306,7 @@ class Session(ABC):
             if code is not None:
                 raise status.refusal(self._where, what, code) from error
             text = " ".join(str(error).split()) or type(error).__name__
-            if isinstance(error, Late):
+            if isinstance(error, DeadlinePassed):
                 text = f"{NO_ANSWER} {self.step_seconds:.0f} s; run it again: "
                 text += "the server's disks may have been asleep"
             elif not isinstance(error, self._plain_errors):

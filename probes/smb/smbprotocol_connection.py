@@ -39,7 +39,7 @@ from smbprotocol.transport import Tcp
 
 from probes.core.stage import Refused
 from probes.smb.facts import FILETIME_EPOCH
-from probes.smb.frames import Broken, Late, Wire
+from probes.smb.frames import DeadlinePassed, SmbError, Wire
 from probes.smb.pipe import FOLDER, SHARE_ALL
 from probes.smb.session import STEP_SECONDS
 
@@ -90,10 +90,10 @@ class ParkableTcp(Tcp):  # type: ignore[misc]
                 message = memoryview(bytearray(self.wire.next_frame()))
                 self.wire.receive(message)
                 if len(message) < _LEAST_BYTES or message[:4] not in _MESSAGES:
-                    raise Broken("the server sent something that is not an SMB2 message")
+                    raise SmbError("the server sent something that is not an SMB2 message")
                 return bytes(message)
             elif self.wire.deadline is not None and time.monotonic() > self.wire.deadline:
-                raise Late("no answer in time")
+                raise DeadlinePassed("no answer in time")
             elif time.monotonic() > idle_until:
                 raise TimeoutError("idle")
         return b""
@@ -104,7 +104,7 @@ class ParkableTcp(Tcp):  # type: ignore[misc]
         self._parked.clear()
         self._wake_write.send(b"p")
         if not self._parked.wait(STEP_SECONDS):
-            raise Broken("the SMB library did not let go of its socket")
+            raise SmbError("the SMB library did not let go of its socket")
 
     def unpark(self) -> None:
         """Lets the reader thread go on."""
@@ -124,10 +124,10 @@ class ParkableTcp(Tcp):  # type: ignore[misc]
 
 
 class _Outstanding(dict[int, Any]):
-    """Requests by message id; raises Broken for a reply to none of them."""
+    """Requests by message id; raises SmbError for a reply to none of them."""
 
     def __missing__(self, message_id: int) -> Any:
-        raise Broken(f"the server answered message {message_id}, which was not asked")
+        raise SmbError(f"the server answered message {message_id}, which was not asked")
 
 
 class GuardedConnection(Connection):  # type: ignore[misc]
@@ -200,7 +200,7 @@ class GuardedConnection(Connection):  # type: ignore[misc]
         try:
             plain = super()._decrypt(message)
         except InvalidTag:
-            raise Broken("an encrypted reply was altered on its way") from None
+            raise SmbError("an encrypted reply was altered on its way") from None
         header = SMB2HeaderResponse()
         header.unpack(plain)
         _check_tree(header, self._request_of(header))
@@ -209,15 +209,15 @@ class GuardedConnection(Connection):  # type: ignore[misc]
     def _request_of(self, header: Any) -> Any:
         """Returns the request that a message answers, a single one of the same command.
 
-        Raises Broken where it answers none (MS-SMB2 3.2.5.1).
+        Raises SmbError where it answers none (MS-SMB2 3.2.5.1).
         """
         request = self.outstanding_requests[header["message_id"].get_value()].message
         command = header["command"].get_value()
         if not header["flags"].has_flag(Smb2Flags.SMB2_FLAGS_SERVER_TO_REDIR):
-            raise Broken("the server sent a message that is no reply")
+            raise SmbError("the server sent a message that is no reply")
         if command != request["command"].get_value() or header["next_command"].get_value():
             # verify_signature exempts SESSION_SETUP: no other reply may claim to be one.
-            raise Broken("the server answered something else than what was asked")
+            raise SmbError("the server answered something else than what was asked")
         return request
 
     def verify_signature(self, header: Any, session_id: int, force: bool = False) -> None:
@@ -233,23 +233,25 @@ class GuardedConnection(Connection):  # type: ignore[misc]
                 tree.encrypt_data for tree in trees
             )
             if session.encrypt_data or sealed_tree:
-                raise Broken("the server answered without the encryption that was agreed")
+                raise SmbError("the server answered without the encryption that was agreed")
             signed = header["flags"].has_flag(Smb2Flags.SMB2_FLAGS_SIGNED)
             # A signed request gets a signed reply, even in an unsigned session (3.3.4.1.1).
             due = session.signing_required or request["flags"].has_flag(Smb2Flags.SMB2_FLAGS_SIGNED)
             if due and not signed and not interim:
-                raise Broken("a reply came without the signature that this session has to have")
+                raise SmbError("a reply came without the signature that this session has to have")
         try:
             super().verify_signature(header, session_id, force)
         except SMBException:
-            raise Broken("a reply came with a wrong signature: it was altered on its way") from None
+            raise SmbError(
+                "a reply came with a wrong signature: it was altered on its way"
+            ) from None
         if not force:
             # Checked last: an altered reply is to be reported as such.
             _check_tree(header, request)
 
 
 def _check_tree(header: Any, request: Any) -> None:
-    """Raises Broken for a reply of another tree than its request's.
+    """Raises SmbError for a reply of another tree than its request's.
 
     An asynchronous one has no TreeId, the reply to a TREE_CONNECT a new one, and without a tree the
     TreeId is undefined (MS-SMB2 2.2.1.2).
@@ -257,7 +259,7 @@ def _check_tree(header: Any, request: Any) -> None:
     is_async = header["flags"].has_flag(Smb2Flags.SMB2_FLAGS_ASYNC_COMMAND)
     tree = request["tree_id"].get_value()
     if tree and not is_async and header["tree_id"].get_value() != tree:
-        raise Broken("the server answered for another share")
+        raise SmbError("the server answered for another share")
 
 
 class _Spnego:
@@ -288,12 +290,12 @@ class GuardedSession(Session):  # type: ignore[misc]
         super().connect()
         reply = self.connection.last_login_reply
         if reply["status"].get_value() != NtStatus.STATUS_SUCCESS:
-            raise Broken("the server never said that the login was over")
+            raise SmbError("the server never said that the login was over")
         if self.signing_key is None:
             return
         signed = reply["flags"].has_flag(Smb2Flags.SMB2_FLAGS_SIGNED)
         if self.connection.dialect >= Dialects.SMB_3_1_1 and not signed:
-            raise Broken("the login came back without its signature: it was altered on its way")
+            raise SmbError("the login came back without its signature: it was altered on its way")
         if signed:
             self.connection.verify_signature(reply, self.session_id, force=True)
 
@@ -332,7 +334,7 @@ class Entry:
 
 
 def list_folder(folder: Any, pattern: str, limit: int, until: float = math.inf) -> list[Entry]:
-    """Lists an open folder, all of it or more than limit entries, and closes it. Raises Broken.
+    """Lists an open folder, all of it or more than limit entries, and closes it. Raises SmbError.
 
     until: by the monotonic clock; after it no further entries are requested.
 
@@ -359,16 +361,18 @@ def list_folder(folder: Any, pattern: str, limit: int, until: float = math.inf) 
 def _entries(listing: bytes) -> Iterator[Entry]:
     """Parses FileIdFullDirectoryInformation (MS-FSCC 2.4.18); entries have to follow each other."""
     if len(listing) > LISTING_BYTES:
-        raise Broken(f"the server sent a listing of {len(listing)} bytes, at most {LISTING_BYTES}")
+        raise SmbError(
+            f"the server sent a listing of {len(listing)} bytes, at most {LISTING_BYTES}"
+        )
     offset, following = 0, 1
     while following:
         if offset + _ENTRY.size > len(listing):
-            raise Broken("the server sent a listing that is cut off")
+            raise SmbError("the server sent a listing that is cut off")
         fields = _ENTRY.unpack_from(listing, offset)
         following, written, changed, size, attributes, name_bytes, number = fields
         name_at = offset + _ENTRY.size
         if name_at + name_bytes > len(listing) or 0 < following < _ENTRY.size + name_bytes:
-            raise Broken("the server sent a listing whose entries overlap")
+            raise SmbError("the server sent a listing whose entries overlap")
         name = listing[name_at : name_at + name_bytes].decode("utf-16-le", "replace")
         since = min(timedelta(microseconds=max(written, changed) // 10), _LATEST)
         yield Entry(name, attributes, size, FILETIME_EPOCH + since, number)

@@ -20,7 +20,7 @@ from probes.core.records import Endpoint
 from probes.core.stage import Refused
 from probes.smb import facts
 from probes.smb.facts import Interface, SessionFacts
-from probes.smb.frames import Broken
+from probes.smb.frames import SmbError
 from probes.smb.smbprotocol_connection import GuardedConnection
 
 SIGNING = {
@@ -134,7 +134,7 @@ class Agreement:
         """
         unc_path = rf"\{peer.host}\{peer.share}\{path}".rstrip("\\")
         link = target = ""
-        with suppress(SMBException, Broken, OSError):
+        with suppress(SMBException, SmbError, OSError):
             if self.tree.tree_connect_id is None:
                 self.tree.connect(require_secure_negotiate=False)
             request = struct.pack("<H", 4) + f"{unc_path}\0".encode("utf-16-le")

@@ -21,7 +21,7 @@ from probes.core.records import SMB_PORT, Access, Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.smb import status
 from probes.smb.facts import NUMBERS, Interface, SessionFacts
-from probes.smb.frames import Broken, Late
+from probes.smb.frames import DeadlinePassed, SmbError
 from probes.smb.pipe import EXISTING, FOLDER, Pipe
 from probes.smb.pipe2 import Link2, Pipe2
 from probes.smb.protection import Sealer, signer
@@ -68,7 +68,7 @@ class Smb2Session(Session):
 
     _library = "smbprotocol"
     _control_frame_bytes = 1024 * 1024
-    _plain_errors = (SMBException, Broken, OSError)
+    _plain_errors = (SMBException, SmbError, OSError)
 
     def __init__(self, peer: Endpoint, security: str) -> None:
         super().__init__(peer, security)
@@ -92,11 +92,11 @@ class Smb2Session(Session):
                     preferred_encryption_algos=numbers(ENCRYPTION, preferred),
                     preferred_signing_algos=numbers(SIGNING, preferred),
                 )
-        except Late:
+        except DeadlinePassed:
             raise self._silent() from None
         except Refused:
             raise
-        except Broken as error:
+        except SmbError as error:
             raise DialectMissing(f"{refusal}: {error}") from error
         except Exception as error:
             # Any other answer is none to a NEGOTIATE.
@@ -293,7 +293,7 @@ class Smb2Session(Session):
         until = time.monotonic() + STEP_SECONDS
         while self._connection.outstanding_requests:
             if time.monotonic() > until:
-                raise Broken("the server does not answer")
+                raise SmbError("the server does not answer")
             time.sleep(0.005)
 
     def _signer(self) -> Any:
@@ -396,5 +396,5 @@ def open_channel(first: Smb2Session, peer: Endpoint) -> Channel:
         raise Unavailable(f"{peer.host}: a guest's session has one connection")
     try:
         return Channel(first, peer).start(first._agreed.dialect, ())
-    except (SMBException, Broken) as error:
+    except (SMBException, SmbError) as error:
         raise Unavailable(f"{peer.host}: no second connection: {error}") from error

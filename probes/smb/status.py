@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from probes.core.records import Endpoint
 from probes.core.stage import Refused
-from probes.smb.frames import Broken, Late
+from probes.smb.frames import DeadlinePassed, SmbError
 
 SUCCESS = 0
 PENDING = 0x00000103
@@ -98,7 +98,7 @@ def _meanings(table: str) -> Iterator[tuple[int, tuple[str, str, str, str]]]:
 _MEANINGS = dict(_meanings(_TABLE))
 
 
-class ServerSaid(Broken):
+class ServerSaid(SmbError):
     """The server answered a request of a copy with an error status."""
 
     def __init__(self, text: str, status: int) -> None:
@@ -143,17 +143,17 @@ def refusal(host: str, step: str, status: int) -> Refused:
 
 @contextmanager
 def error_context(what: Callable[[], str], peer: Endpoint, limit: str = "") -> Iterator[None]:
-    """Adds host, share and `what` to a Broken of the body; limit: text that is added to a Late.
+    """Adds host, share and `what` to an SmbError of the body; limit: text for a DeadlinePassed.
 
     Raises Refused instead where the share has no room, which the user can mend.
     """
     try:
         yield
-    except Broken as error:
+    except SmbError as error:
         text = f"//{peer.host}/{peer.share}: {what()}: {error}"
         if isinstance(error, ServerSaid):
             if error.status in NO_ROOM:
                 text += "; free some space there, or use a smaller --size"
                 raise Refused("space", text) from error
             raise ServerSaid(text, error.status) from error
-        raise type(error)(text + limit if isinstance(error, Late) else text) from error
+        raise type(error)(text + limit if isinstance(error, DeadlinePassed) else text) from error

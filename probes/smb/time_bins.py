@@ -52,15 +52,15 @@ class TimeBins:
         with suppress(OSError):
             self._fd = os.open(RUN, os.O_RDONLY)
         self._began = self.due = self.request_at = self.clock()
-        self._cut(self._began)
+        self._end_bin(self._began)
 
     def turn(self, now: float) -> None:
         """Closes the bin if it has lasted its time; called between two requests."""
         if now >= self._bin_at:
-            self._cut(now)
+            self._end_bin(now)
         self.due = self._bin_at
 
-    def answered(
+    def record_answer(
         self, verb: str, sent: float, first: float, size_bytes: int, in_flight_bytes: int
     ) -> None:
         """Records a request that was answered in full."""
@@ -75,7 +75,7 @@ class TimeBins:
 
     def end(self) -> Details:
         """Returns the bins and requests: numbers only, but for the verbs."""
-        self._cut(self.clock())
+        self._end_bin(self.clock())
         self.due = self.request_at = math.inf
         return {
             "clock_seconds": self._began,
@@ -91,7 +91,7 @@ class TimeBins:
             os.close(self._fd)
             self._fd = -1
 
-    def _cut(self, now: float) -> None:
+    def _end_bin(self, now: float) -> None:
         wait = None
         # A kernel without CONFIG_SCHEDSTATS prints zeros, or nothing.
         with suppress(OSError, IndexError, ValueError):

@@ -1,6 +1,6 @@
 """Moves one file through a pipe, with a window of requests that is kept full, or a steady load.
 
-The load keeps a fixed number of requests in flight, repeatedly over a region of one open file.
+A Transfer keeps a fixed number of requests in flight, repeatedly over a region of one open file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal
 
 from probes.files import free_space, payload
 from probes.smb.copy_length import Flushes
-from probes.smb.frames import Broken
+from probes.smb.frames import SmbError
 from probes.smb.pipe import IN_FLIGHT_LIMIT_BYTES, Pipe, Reply
 
 FLUSH_BYTES = 16 * 1024 * 1024
@@ -56,7 +56,7 @@ class ShareRoom:
         self._pipe.ask("space", 0, room_question(self._file_id))
 
     def take(self, body: bytes) -> None:
-        """Raises Refused ("space") where the reserve is touched, Broken for a garbled reply."""
+        """Raises Refused ("space") where the reserve is touched, SmbError for a garbled reply."""
         self._watch.look(*parse_room(body))
 
 
@@ -73,7 +73,7 @@ def parse_room(body: bytes) -> tuple[int, int]:
             raise struct.error
         total, free, _, sectors, sector_bytes = _SIZES.unpack_from(body, start - HEADER_BYTES)
     except struct.error:
-        raise Broken("the server reported its free space in a garbled reply") from None
+        raise SmbError("the server reported its free space in a garbled reply") from None
     unit_bytes = sectors * sector_bytes
     return free_space.credible_room(free * unit_bytes, total * unit_bytes)
 
@@ -143,13 +143,13 @@ def push(
     flushes, window = flushes or Flushes(), min(depth, FIRST_REQUESTS)
     while moved_bytes < size_bytes or looking:
         size_bytes = sent if 0 < sent < size_bytes and over() else size_bytes
-        while sent < size_bytes and pipe.outstanding - flushes.outstanding - looking < window:
+        while sent < size_bytes and pipe.in_flight - flushes.in_flight - looking < window:
             if room is not None and sent - looked >= free_space.LOOK_BYTES and not looking:
                 if not pipe.affords(1):
                     break
                 room.ask()
                 looked, looking = sent, 1
-            if sent - flushes.asked_bytes >= flush_bytes and not flushes.outstanding:
+            if sent - flushes.asked_bytes >= flush_bytes and not flushes.in_flight:
                 # Before the next WRITE, which would use up the window.
                 if not pipe.affords(1):
                     break
@@ -170,7 +170,7 @@ def push(
             moved_bytes += reply.moved_bytes
             window = min(depth, window + 1)
             yield moved_bytes
-    if flushes.outstanding:
+    if flushes.in_flight:
         pipe.counters.flushing_seconds += time.monotonic() - flushes.asked_at
 
 
@@ -179,7 +179,7 @@ def finish(pipe: Pipe) -> None:
     while not pipe.affords(1):
         pipe.wait()
     pipe.flush()
-    while pipe.outstanding:
+    while pipe.in_flight:
         pipe.wait()
 
 
@@ -189,7 +189,7 @@ BLOCK_BYTES = 64 * 1024
 
 @dataclass(frozen=True)
 class Pace:
-    """The payload and time of a load between its first full window and its last reply."""
+    """The payload and time of a transfer between its first full window and its last reply."""
 
     moved_bytes: int
     seconds: float
@@ -200,7 +200,7 @@ class Pace:
         return self.moved_bytes / self.seconds
 
 
-class Load:
+class Transfer:
     """READs or WRITEs of the first region_bytes of the pipe's file, whose content is a payload."""
 
     def __init__(
@@ -216,7 +216,7 @@ class Load:
         self.intact = True
         """Whether all content compared so far was right."""
 
-    def turning(
+    def replies(
         self, request_bytes: int, depth: int, may_send: Callable[[int], bool]
     ) -> Iterator[Reply]:
         """Keeps depth requests in flight while may_send(sent so far); yields every reply.
@@ -251,7 +251,9 @@ class Load:
             self._look(reply)
             yield reply
 
-    def paced(self, request_bytes: int, depth: int, seconds: float, until: float) -> Pace | None:
+    def measure_pace(
+        self, request_bytes: int, depth: int, seconds: float, until: float
+    ) -> Pace | None:
         """Runs whole windows for about `seconds`; None: two windows did not fit before `until`.
 
         The clock starts with the last reply of the first window. Where replies come in bursts of
@@ -271,7 +273,7 @@ class Load:
 
         moved_bytes = replies = 0
         ended = 0.0
-        for reply in self.turning(request_bytes, depth, may_send):
+        for reply in self.replies(request_bytes, depth, may_send):
             replies += 1
             if replies == depth:
                 started = time.perf_counter()
@@ -294,7 +296,7 @@ class Load:
                 self._compare(self._pipe.wait())
             offset = last * number // (blocks - 1)
             self._pipe.read(offset, memoryview(bytearray(affordable)))
-        while self._pipe.outstanding:
+        while self._pipe.in_flight:
             self._compare(self._pipe.wait())
 
     def _send(self, offset: int, request_bytes: int) -> None:

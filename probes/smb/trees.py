@@ -20,7 +20,7 @@ from probes.smb import listing, status
 from probes.smb.client_end import FolderSink
 from probes.smb.listing import Entry, SkippedFiles
 from probes.smb.many_files import ManyFiles, TimedFile
-from probes.smb.pipe import Pipe, fitting
+from probes.smb.pipe import Pipe, plan_flight
 from probes.smb.session import Session
 from probes.smb.smbprotocol_session import Smb2Session
 from probes.system.platform import descriptor, os
@@ -74,7 +74,7 @@ class Copy:
 
     def push_files(self, pipe: Pipe, path: str, peer: Endpoint, asks_room: bool) -> Timing:
         """Pushes the files below peer.path; path: prefix of the files on the share."""
-        files = ManyFiles(pipe, path, {"write": fitting(pipe, "write").shape})
+        files = ManyFiles(pipe, path, {"write": plan_flight(pipe, "write").shape})
         files.share = f"//{peer.host}/{peer.share}" if asks_room else ""
         numbers = iter(range(10**6))
 
@@ -92,14 +92,14 @@ class Copy:
                 return None
             return files.push(next(numbers), source.size_bytes, source.give, until)
 
-        timed = yield from self._timed(pipe, files, walk(peer.path, self.passed), push)
+        timed = yield from self._copy_files(pipe, files, walk(peer.path, self.passed), push)
         pipe.limit(time.monotonic() + CLEANING_SECONDS)
         files.remove()
         return timed
 
     def pull_files(self, pipe: Pipe, entries: Iterable[Entry]) -> Timing:
         """Pulls files into one file without a name."""
-        files = ManyFiles(pipe, "", {"read": fitting(pipe, "read").shape})
+        files = ManyFiles(pipe, "", {"read": plan_flight(pipe, "read").shape})
         with closing(FolderSink(self.folder)) as sink:
 
             def pull(entry: Entry, until: float) -> TimedFile | None:
@@ -111,14 +111,14 @@ class Copy:
                         entry.path, lambda place, view: sink.take(start + place, view), None, until
                     )
                 except status.ServerSaid as error:
-                    if pipe.outstanding:
+                    if pipe.in_flight:
                         raise
-                    self.passed.refused(f"{entry.path}: {status.describe(error.status)}")
+                    self.passed.add_unreadable(f"{entry.path}: {status.describe(error.status)}")
                     return None
 
-            return (yield from self._timed(pipe, files, entries, pull))
+            return (yield from self._copy_files(pipe, files, entries, pull))
 
-    def _timed(
+    def _copy_files(
         self,
         pipe: Pipe,
         files: ManyFiles,
@@ -167,7 +167,7 @@ class _Source:
         try:
             content = os.pread(self._fd, size, offset)
         except OSError as error:
-            self._passed.refused(str(error.strerror))
+            self._passed.add_unreadable(str(error.strerror))
             content = b""
         return memoryview(content.ljust(size, b"\0"))
 
@@ -176,17 +176,17 @@ def walk(top: str, passed: SkippedFiles) -> Iterator[int | None]:
     """Yields each regular file below a folder, open for reading until the next one; None after the
     last one of each folder."""
 
-    def refused(error: OSError) -> None:
-        passed.refused(f"{error.filename}: {error.strerror}")
+    def skip_folder(error: OSError) -> None:
+        passed.add_unreadable(f"{error.filename}: {error.strerror}")
 
     device = os.stat(top).st_dev  # noqa: PTH116 - any bytes
-    for _, inner, names, top_fd in os.fwalk(top, onerror=refused):
+    for _, inner, names, top_fd in os.fwalk(top, onerror=skip_folder):
 
         def is_plain(name: str, top_fd: int = top_fd) -> bool:
             try:
                 status = os.stat(name, dir_fd=top_fd, follow_symlinks=False)  # noqa: PTH116
             except OSError as error:
-                refused(error)
+                skip_folder(error)
                 return False
             is_known = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
             passed.special += not is_known or status.st_dev != device
@@ -197,7 +197,7 @@ def walk(top: str, passed: SkippedFiles) -> Iterator[int | None]:
                 # O_NONBLOCK: a FIFO that replaced the file must not block.
                 fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=top_fd)
             except OSError as error:
-                refused(error)
+                skip_folder(error)
                 continue
             with descriptor(fd):
                 yield fd

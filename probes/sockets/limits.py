@@ -68,7 +68,7 @@ class Glimpse:
     unsent_bytes: Optional[int]
 
 
-def of_sender(glimpses: Sequence[Glimpse]) -> Details:
+def sender_details(glimpses: Sequence[Glimpse]) -> Details:
     """Returns the figures of the sender's socket in a span of time; unknown ones are absent.
 
     busy_ratio and keys with limited_ratio are shares of the span (busy includes the others), keys
@@ -81,11 +81,11 @@ def of_sender(glimpses: Sequence[Glimpse]) -> Details:
     looks = [read(each) for each in glimpses]
     seconds = glimpses[-1].elapsed_seconds - glimpses[0].elapsed_seconds
     for name in ("busy", "receive_window_limited", "send_buffer_limited"):
-        grown = _grown(f"{name}_seconds", looks)
+        grown = _growth(f"{name}_seconds", looks)
         if grown is not None and seconds > 0:
             details[f"{name}_ratio"] = min(1.0, grown / seconds)
     for name, key in _COUNTED:
-        grown = _grown(name, looks)
+        grown = _growth(name, looks)
         if grown is not None:
             details[key] = grown
     for name in ("unsent_bytes", "congestion_window_bytes"):
@@ -106,7 +106,7 @@ def of_sender(glimpses: Sequence[Glimpse]) -> Details:
 
 
 def loss_ratio(details: Details) -> Optional[float]:
-    """Returns lost over sent bytes, by of_sender()'s details; None: not known.
+    """Returns lost over sent bytes, by sender_details()'s details; None: not known.
 
     Segments that the receiver got twice (RFC 2883) were late or reordered, and not lost.
     """
@@ -116,7 +116,7 @@ def loss_ratio(details: Details) -> Optional[float]:
     return float(max(0, details["retransmitted_bytes"] - needless) / details["sent_bytes"])
 
 
-def of_receiver(glimpses: Sequence[Glimpse]) -> Details:
+def receiver_details(glimpses: Sequence[Glimpse]) -> Details:
     """Returns the figures of the receiver's socket in a span of time; unknown ones are absent."""
     details: Details = {}
     looks = [read(each) for each in glimpses]
@@ -125,7 +125,7 @@ def of_receiver(glimpses: Sequence[Glimpse]) -> Details:
     if unread:
         details["full_ratio"] = sum(each >= UNREAD_BYTES for each in unread) / len(unread)
         details["receiver_glimpses"] = len(unread)
-        grown = _grown("out_of_order_segments", looks)
+        grown = _growth("out_of_order_segments", looks)
         if grown is not None:
             details["out_of_order_segments"] = grown
     details.update(silence_of(glimpses, "received_bytes"))
@@ -137,8 +137,8 @@ def of_receiver(glimpses: Sequence[Glimpse]) -> Details:
 
 
 def silence_of(glimpses: Sequence[Glimpse], counter: str) -> Details:
-    """Returns of_counter() of a figure that counts bytes."""
-    return of_counter([(each.elapsed_seconds, each.figures.get(counter)) for each in glimpses])
+    """Returns counter_silence() of a figure that counts bytes."""
+    return counter_silence([(each.elapsed_seconds, each.figures.get(counter)) for each in glimpses])
 
 
 def who_limits(sender: Details, receiver: Details) -> str:
@@ -254,7 +254,7 @@ def _each(name: str, looks: Sequence[Figures]) -> List[float]:
     return [figures[name] for figures in looks if name in figures]
 
 
-def _grown(name: str, looks: Sequence[Figures]) -> Optional[float]:
+def _growth(name: str, looks: Sequence[Figures]) -> Optional[float]:
     if not looks or name not in looks[0] or name not in looks[-1]:
         return None
     return looks[-1][name] - looks[0][name]
@@ -279,7 +279,7 @@ SILENCE_SECONDS = 0.04
 """Least gap between two replies: a quota of half a core in 100 ms causes longer ones."""
 
 
-def of_counter(looks: Sequence[Tuple[float, Optional[float]]]) -> Details:
+def counter_silence(looks: Sequence[Tuple[float, Optional[float]]]) -> Details:
     """Returns the silence in looks at a counter of bytes: (seconds, count) each.
 
     silent_ratio: share of the time between looks in which it stood still; absent: not known.
@@ -292,7 +292,7 @@ def of_counter(looks: Sequence[Tuple[float, Optional[float]]]) -> Details:
     return {"silent_ratio": silent / (points[-1][0] - points[0][0])}
 
 
-def of_moments(moments: Sequence[float]) -> Details:
+def moment_silence(moments: Sequence[float]) -> Details:
     """Returns silence and bursts in the moments of arrivals, in seconds; empty: too few.
 
     silent_ratio: share of the time in gaps of SILENCE_SECONDS and more. bursts: how many such gaps

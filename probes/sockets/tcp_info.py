@@ -143,7 +143,6 @@ def unsent_bytes(connection: socket.socket) -> Optional[int]:
 
 
 def congestion_control(connection: socket.socket) -> Optional[str]:
-    """Returns the name of the connection's congestion control."""
     if not hasattr(socket, "TCP_CONGESTION"):
         return None
     name = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)

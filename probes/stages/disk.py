@@ -90,7 +90,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     module, function = CHOSEN if setting.is_custom else ROOMS[setting.pattern]
     module, function = WITHOUT_FIO if no_fio else (module, function)
     measure = getattr(importlib.import_module(module), function)
-    details = yield from _counted(measure(setting, peer), setting.verb, device)
+    details = yield from _count_device(measure(setting, peer), setting.verb, device)
     common: Details = {
         "fio_version": fio_version,
         "stack": stack,
@@ -107,7 +107,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     return {**common, **details}
 
 
-def _counted(running: Running, verb: str, device: str | None) -> Running:
+def _count_device(running: Running, verb: str, device: str | None) -> Running:
     """Yields the pattern's samples; returns its details and the device's counts meanwhile."""
     opened = closed = None
     moved_bytes = 0
@@ -126,4 +126,4 @@ def _counted(running: Running, verb: str, device: str | None) -> Running:
     if opened is None or closed is None:
         return details
     payload_bytes = {"written_bytes" if verb == "write" else "read_bytes": moved_bytes}
-    return {**foreign_io.around(device, opened, closed, **payload_bytes), **details}
+    return {**foreign_io.counts(device, opened, closed, **payload_bytes), **details}

@@ -106,7 +106,7 @@ def turns(facts: RunFacts) -> Iterator[Turn]:
         )
 
 
-def fitted(setting: Setting, facts: RunFacts) -> Setting:
+def fit_setting(setting: Setting, facts: RunFacts) -> Setting:
     """Fits the windows and the time of a cell to the path.
 
     A direction that already carries a standard link's payload is left out, unless this stage alone
@@ -243,7 +243,7 @@ def _cell(shape: Shape, peer: Endpoint, cells: Iterable[Details]) -> Details:
     loaded = trips.spread()
     details: Details = {
         "window_bytes": shape.window_bytes,
-        "granted_bytes": _granted(outcome),
+        "granted_bytes": _granted_bytes(outcome),
         "streams": shape.streams,
         "bytes_per_second": _settled_rate(outcome, shape, unloaded or 0.0),
         "rtt_unloaded_seconds": unloaded,
@@ -253,7 +253,7 @@ def _cell(shape: Shape, peer: Endpoint, cells: Iterable[Details]) -> Details:
         ),
         "retransmitted_segments": outcome.limits.get("retransmitted_segments"),
         "peer_window_bytes": outcome.limits.get("peer_window_bytes_median"),
-        "bound_bytes_per_second": _bound(outcome, shape.streams, unloaded),
+        "bound_bytes_per_second": _rate_bound(outcome, shape.streams, unloaded),
     }
     return {name: value for name, value in details.items() if value is not None or name in _ALWAYS}
 
@@ -272,13 +272,13 @@ def _settled_rate(outcome: Transfer, shape: Shape, trip_seconds: float) -> float
     return run_rate(samples[start:])
 
 
-def _granted(outcome: Transfer) -> Optional[int]:
+def _granted_bytes(outcome: Transfer) -> Optional[int]:
     """Returns the smaller buffer of the two ends; Linux reports twice what it uses."""
     granted = [end.get("granted_bytes") for end in (outcome.sender, outcome.receiver)]
     return min((int(each) for each in granted if each is not None), default=None)
 
 
-def _bound(outcome: Transfer, streams: int, trip_seconds: Optional[float]) -> Optional[float]:
+def _rate_bound(outcome: Transfer, streams: int, trip_seconds: Optional[float]) -> Optional[float]:
     """Returns the rate that the observed windows allow; None: a figure for it is missing."""
     window = outcome.limits.get("peer_window_bytes_median")
     send_buffer = outcome.sender.get("granted_bytes")

@@ -17,14 +17,14 @@ from typing import Iterator, Optional, Tuple
 
 from probes.core.field_types import Folder, Seconds, Size, Text
 from probes.core.records import OWN_COPIES, Details, Endpoint, Sample
-from probes.core.stage import Running, Stage, Window, no_agent, requested
+from probes.core.stage import Running, Stage, Window, no_agent, requested_cache
 from probes.files import free_space, page_cache, payload, served_file, source_file
-from probes.files.created_folder import ANSWER_SECONDS, KNOWN_ERRORS, refused, speaking_of, waited
+from probes.files.created_folder import ANSWER_SECONDS, KNOWN_ERRORS, refusal, speaking_of, wait_for
 from probes.files.folders import read_mount
 from probes.files.served_file import check_name, new_name, source_name
 from probes.programs import copy_program
-from probes.programs.copy_program import CopyBroke, Program, started
-from probes.system.child import NoAnswer, answered
+from probes.programs.copy_program import CopyBroke, Program, start_copy
+from probes.system.child import NoAnswer, call_until
 from probes.system.platform import descriptor, os
 from probes.watch import program_watch, thread_calls
 
@@ -53,7 +53,6 @@ class Setting:
     copy: Text
     """One of OWN_COPIES; cached or not is about the sender."""
     folder: Folder
-    """Folder of this host."""
     target_folder: Folder
     """The mounted share, or a folder on it."""
     size_bytes: Size
@@ -82,13 +81,13 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         raise ValueError(f"no such copy: {setting.copy}, {setting.size_bytes} bytes")
     for each in (peer.folder, peer.path) if setting.command else (peer.folder,):
         check_name(os.path.basename(each))  # noqa: PTH119
-    ring = payload.ring(bytes.fromhex(setting.seed))
+    ring = payload.make_ring(bytes.fromhex(setting.seed))
     with speaking_of(setting.target_folder):
-        mount = waited(setting.target_folder, lambda: read_mount(setting.target_folder))
-        same = waited(setting.target_folder, lambda: _same_filesystem(setting))
+        mount = wait_for(setting.target_folder, lambda: read_mount(setting.target_folder))
+        same = wait_for(setting.target_folder, lambda: _same_filesystem(setting))
     program = copy_program.find(same)
     if setting.command:
-        program = copy_program.of_user(setting.command)
+        program = copy_program.user_program(setting.command)
     remote = mount is None or mount.remote
     if setting.copy.startswith("pull"):
         details = yield from _pull(setting, peer, ring, program, remote)
@@ -110,11 +109,13 @@ def _pull(
     path = os.path.join(peer.folder, source_name(peer.folder))  # noqa: PTH118 - any bytes
     cached = setting.copy.endswith(".cached")
     with speaking_of(setting.target_folder):
-        fd = waited(setting.target_folder, lambda: _open_cut(path, setting.size_bytes, ring, True))
+        fd = wait_for(
+            setting.target_folder, lambda: _open_cut(path, setting.size_bytes, ring, True)
+        )
     with descriptor(fd):
         with speaking_of(setting.target_folder):
             # As for a user's first copy this host's own cache of the mount has none of the file.
-            cache_state = answered(
+            cache_state = call_until(
                 setting.target_folder,
                 time.monotonic() + CACHE_SECONDS,
                 lambda: _set_cache(fd, setting.size_bytes, cached and not remote),
@@ -127,10 +128,10 @@ def _pull(
             )
     # Only the other system's agent can prove the state of its cache.
     return {
-        **window.timed(setting.size_bytes),
+        **window.flush_details(setting.size_bytes),
         **trace,
         "cache": {
-            **{"side": "server", "requested": requested(setting.copy)},
+            **{"side": "server", "requested": requested_cache(setting.copy)},
             **({"proven": False, "cached_ratio_before": None} if remote else cache_state),
         },
         "hash_ok": intact,
@@ -156,11 +157,11 @@ def _push(setting: Setting, peer: Endpoint, ring: memoryview, program: Program) 
             trace = yield from _copy(setting, window, program, path, sink, fd)
         until = time.monotonic() + max(CHECK_LEAST_SECONDS, window.seconds)
         with speaking_of(setting.target_folder):
-            intact, checked = answered(sink.path, until + ANSWER_SECONDS, lambda: check(until))
+            intact, checked = call_until(sink.path, until + ANSWER_SECONDS, lambda: check(until))
     return {
-        **window.timed(setting.size_bytes),
+        **window.flush_details(setting.size_bytes),
         **trace,
-        "cache": {"side": "client", "requested": requested(setting.copy), **cache_state},
+        "cache": {"side": "client", "requested": requested_cache(setting.copy), **cache_state},
         "hash_ok": intact,
         "checked_bytes": checked,
     }
@@ -193,7 +194,6 @@ class _Sink:
         return os.fstat(self.fd).st_size
 
     def remove(self) -> None:
-        """Closes and removes it."""
         for fd in self.opened:
             os.close(fd)
         if os.path.isdir(self.path) and not os.path.islink(self.path):  # noqa: PTH112, PTH114
@@ -217,7 +217,7 @@ def _new_file(folder: str) -> Iterator[_Sink]:
         yield sink
     finally:
         with contextlib.suppress(OSError, NoAnswer):
-            answered(sink.path, time.monotonic() + REMOVE_SECONDS, sink.remove)
+            call_until(sink.path, time.monotonic() + REMOVE_SECONDS, sink.remove)
 
 
 def _copy(
@@ -229,23 +229,23 @@ def _copy(
     """
     pushes = setting.copy.startswith("push")
     with _error_context(setting, window, program.name, sink.path):
-        with started(program, path, sink.path, (source, *sink.opened)) as copying:
+        with start_copy(program, path, sink.path, (source, *sink.opened)) as copying:
             copying.ready()
             into = setting.target_folder if pushes else setting.folder
-            free, _ = waited(setting.target_folder, lambda: free_space.space_of(into))
+            free, _ = wait_for(setting.target_folder, lambda: free_space.space_of(into))
             room = free_space.Watch(into, free)
             yield Sample(0.0, 0)
-            with program_watch.watched(copying.processes, thread_calls.OTHER) as looks:
+            with program_watch.watch_threads(copying.processes, thread_calls.OTHER) as looks:
                 window.opened = copying.begin()
                 deadline = window.opened + setting.seconds
                 for written in copying.progress(deadline, SAMPLE_SECONDS):
                     moved_bytes = min(setting.size_bytes, max(window.moved_bytes, written))
                     if room.due(moved_bytes - window.moved_bytes):
-                        answered("the free space", deadline, lambda: room.look_at(into))
+                        call_until("the free space", deadline, lambda: room.look_at(into))
                     window.moved_bytes = moved_bytes
                     yield Sample(time.monotonic() - window.opened, moved_bytes)
             window.acknowledged = time.monotonic()
-            size_bytes = answered("the flush", deadline, lambda: sink.flush(source))
+            size_bytes = call_until("the flush", deadline, lambda: sink.flush(source))
             last = window.close(time.monotonic(), size_bytes)
         if size_bytes != setting.size_bytes:
             raise CopyBroke(f"the copy has {size_bytes} bytes")
@@ -273,7 +273,7 @@ def _error_context(setting: Setting, window: Window, name: str, destination: str
         at_destination = isinstance(error, OSError) or destination in str(error)
         pushes = setting.copy.startswith("push")
         folder = setting.target_folder if at_destination == pushes else setting.folder
-        raise refused(folder, OSError(code, os.strerror(code))) from None
+        raise refusal(folder, OSError(code, os.strerror(code))) from None
 
 
 def _errno_in(words: str) -> Optional[int]:
@@ -319,5 +319,5 @@ def _open_cut(path: str, size_bytes: int, ring: memoryview, has_name: bool) -> i
 
 
 def _set_cache(fd: int, size_bytes: int, is_cached: bool) -> Details:
-    page_cache.bring(fd, size_bytes, is_cached)
+    page_cache.set_cached(fd, size_bytes, is_cached)
     return page_cache.describe_cache(fd, size_bytes, is_cached)

@@ -20,7 +20,7 @@ from probes.core.stage import Last, RunFacts, Running, Stage, Turn, Unavailable
 from probes.net import black_hole, icmp, peers, port, rtt, transfer
 from probes.net.black_hole import Trial
 from probes.net.port import Meeting
-from probes.system.child import NoAnswer, answered
+from probes.system.child import NoAnswer, call_until
 
 T = TypeVar("T")
 
@@ -64,7 +64,6 @@ class Setting:
     host: Text
     """The share's host as the client reaches it, an IP address."""
     port: Port
-    """Its SMB port."""
     seconds: Seconds = 3.0
     """Whole time where no packets vanish; else it takes longer."""
     load: bool = True
@@ -88,7 +87,7 @@ def turns(facts: RunFacts) -> Iterator[Turn]:
     )
 
 
-def fitted(setting: Setting, facts: RunFacts) -> Setting:
+def fit_setting(setting: Setting, facts: RunFacts) -> Setting:
     """Returns the setting unchanged. Raises Unavailable where the server's address is unknown."""
     if not facts.address:
         raise Unavailable("the server's address is unknown (use //host/share as TARGET)")
@@ -282,7 +281,7 @@ class _Look:
         """Returns work()'s result. Raises NoAnswer when it is abandoned, Unavailable if late."""
         if time.monotonic() >= self.until + LATE_SECONDS:
             raise Unavailable("out of time, because earlier checks waited for packets")
-        return answered(what, self.until + LATEST_SECONDS, work)
+        return call_until(what, self.until + LATEST_SECONDS, work)
 
     def _can_load(self, verb: str) -> bool:
         if verb in self.missing or f"{verb}.loaded" in self.missing:

@@ -55,7 +55,6 @@ class Setting:
     host: Text
     """The share's host as the client reaches it, an IP address."""
     port: Port
-    """Its SMB port."""
     seconds: Seconds = 3.0
 
 

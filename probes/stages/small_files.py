@@ -21,7 +21,7 @@ from probes.smb import status, transfer
 from probes.smb.login import open_session
 from probes.smb.many_files import DEPTH, ManyFiles, TimedFile
 from probes.smb.pipe import Pipe, round_trips
-from probes.smb.run_folder import joined
+from probes.smb.run_folder import join_path
 
 STAGE = Stage(
     "small-files",
@@ -83,7 +83,7 @@ def turns(facts: RunFacts) -> Iterator[Turn]:
         )
 
 
-def fitted(setting: Setting, facts: RunFacts) -> Setting:
+def fit_setting(setting: Setting, facts: RunFacts) -> Setting:
     """Returns the setting unchanged. Raises Unavailable where there is no room for the files."""
     if facts.room_bytes < setting.files * setting.file_bytes:
         raise Unavailable(f"not enough free space on the share for {setting.files} files of 16 KiB")
@@ -99,7 +99,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     peer: host, port, share, access and folder, the run's. Elapsed is the sum of the files' own
     times: handling of leftovers between them does not count. Returns the details: files,
     seconds_per_file (median) with its quartiles, round_trips_per_file, rtt_seconds (median of SMB
-    ECHOs on the idle session), hash_ok. Raises Refused, Unavailable, Broken, and ValueError for a
+    ECHOs on the idle session), hash_ok. Raises Refused, Unavailable, SmbError, and ValueError for a
     setting that makes no sense.
     """
     least_files = 0 if setting.tree else 1
@@ -112,8 +112,8 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         return (yield from _copy_tree(setting, peer))
     if not 1 <= setting.file_bytes <= payload.LONGEST_BLOCK_BYTES:
         raise ValueError(f"a small file has no {setting.file_bytes} bytes")
-    ring = payload.ring(bytes.fromhex(setting.seed))
-    path = joined(peer.folder, "small")
+    ring = payload.make_ring(bytes.fromhex(setting.seed))
+    path = join_path(peer.folder, "small")
     with open_session(peer, setting.dialect, setting.security) as session:
         folder = session.open_folder(peer.folder)
         facts = session.facts
@@ -134,7 +134,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
             if setting.verb == "push":
                 files.read_back()
             files.remove()
-    return {**_details(timed, rtts), "hash_ok": files.intact, **facts.used}
+    return {**_details(timed, rtts), "hash_ok": files.intact, **facts.protocol_details}
 
 
 def _details(timed: list[TimedFile], rtts: list[float]) -> Details:
@@ -164,7 +164,7 @@ def _copy_tree(setting: Setting, peer: Endpoint) -> Running:
             with session.pipe(folder) as pipe:
                 pipe.limit(time.monotonic() + GRACE_SECONDS)
                 rtts = round_trips(pipe, ECHO_SHARE * setting.seconds)
-                path = joined(peer.folder, "small")
+                path = join_path(peer.folder, "small")
                 if listed is None:
                     asks_room = setting.dialect != "smb1"
                     timed = yield from copy.push_files(pipe, path, peer, asks_room)
@@ -172,7 +172,7 @@ def _copy_tree(setting: Setting, peer: Endpoint) -> Running:
                     timed = yield from copy.pull_files(pipe, listed)
         mean = copy.elapsed_seconds / len(timed)
         details = {**_details(timed, rtts), "seconds_per_file": mean, "hash_ok": None}
-        return {**details, **copy.details(), **session.facts.used}
+        return {**details, **copy.details(), **session.facts.protocol_details}
 
 
 def _window(

@@ -26,16 +26,16 @@ from probes.core.stage import (
     Unavailable,
     Window,
     no_agent,
-    requested,
+    requested_cache,
 )
 from probes.files import payload
 from probes.host.counters import process_seconds
 from probes.smb import status, transfer
 from probes.smb.client_end import Check, FolderSink, FolderSource, MemorySink, MemorySource, spread
 from probes.smb.copy_length import CopyLength, Flushes
-from probes.smb.frames import Broken
+from probes.smb.frames import SmbError
 from probes.smb.login import open_session
-from probes.smb.pipe import Flight, Pipe, fitting
+from probes.smb.pipe import Flight, Pipe, plan_flight
 from probes.smb.run_folder import new_file, source_of, source_to_fill
 from probes.smb.session import Handle, Session
 from probes.smb.time_bins import TimeBins
@@ -96,7 +96,6 @@ class Setting:
     seconds: Seconds
     """Deadline of this one run, from the opening of its window."""
     folder: FolderOrNone = "."
-    """The client's folder."""
     seed: Text = ""
     """Seed of the payload, hex."""
     fill_source: bool = False
@@ -148,7 +147,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     the folder, path (the client's file, opened for reading). The window opens before the first
     READ or WRITE and closes when all is durable; login, open, cache and check are outside.
     Returns the details. Raises Refused, Unavailable, ValueError for a setting that makes no
-    sense, and Broken in mid-copy.
+    sense, and SmbError in mid-copy.
     """
     copies = FILE_COPIES if setting.file else OWN_COPIES
     if setting.copy not in copies or setting.end not in ENDS or setting.size_bytes < 1:
@@ -162,13 +161,13 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
 
 def _pull(setting: Setting, peer: Endpoint) -> Running:
     """Pulls into a nameless file or memory; the content of users' files is not compared."""
-    check = Check(payload.ring(bytes.fromhex(setting.seed)))
+    check = Check(payload.make_ring(bytes.fromhex(setting.seed)))
     in_folder = setting.file or setting.end == "folder"
     with (
         closing(TimeBins()) as times,
         closing(FolderSink(setting.folder, times) if in_folder else MemorySink(check)) as sink,
     ):
-        with _open(setting, peer, _source_on_share) as (session, handle):
+        with _open_session(setting, peer, _source_on_share) as (session, handle):
             # Only so much of the file was brought into the server's cache.
             size_bytes = min(_least_bytes(setting), handle.size_bytes)
             if setting.file and size_bytes < FILE_LEAST_BYTES:
@@ -176,7 +175,9 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
             window = _Window(setting, peer, times)
             with window.error_context(), session.pipe(handle) as pipe:
                 least_bytes = 0 if in_folder else MEMORY_IN_FLIGHT_BYTES
-                flight = fitting(pipe, "read", setting.request_bytes, setting.depth, least_bytes)
+                flight = plan_flight(
+                    pipe, "read", setting.request_bytes, setting.depth, least_bytes
+                )
                 most_bytes = setting.size_bytes if setting.source_bytes else size_bytes
                 if setting.lasting:
                     most_bytes = MOST_REPEATED_BYTES
@@ -195,7 +196,7 @@ def _pull(setting: Setting, peer: Endpoint) -> Running:
             return {**details, "file_bytes": handle.size_bytes}
         # Only the server's agent can prove the state of its cache.
         cache = {"side": "server", "proven": False, "cached_ratio_before": None}
-        details = {**details, "cache": {**cache, "requested": requested(setting.copy)}}
+        details = {**details, "cache": {**cache, "requested": requested_cache(setting.copy)}}
         seconds = min(CHECK_MOST_SECONDS, max(CHECK_FILE_SECONDS, window.seconds))
         sink.look(check, min(size_bytes, window.moved_bytes), seconds)
     return {**details, **_check_details(check)}
@@ -215,21 +216,21 @@ def _until_over(
 
 
 def _push(setting: Setting, peer: Endpoint) -> Running:
-    ring = payload.ring(bytes.fromhex(setting.seed))
+    ring = payload.make_ring(bytes.fromhex(setting.seed))
     # A file of the user's stays in the page cache as it is.
-    cached = None if setting.file else requested(setting.copy) == "cached"
+    cached = None if setting.file else requested_cache(setting.copy) == "cached"
     with (
         closing(TimeBins()) as times,
         closing(
             FolderSource(peer.path, setting.size_bytes, cached, times)
             if setting.end == "folder"
-            else MemorySource(ring, requested(setting.copy) == "cached")
+            else MemorySource(ring, requested_cache(setting.copy) == "cached")
         ) as source,
-        _open(setting, peer, _target_on_share) as (session, handle),
+        _open_session(setting, peer, _target_on_share) as (session, handle),
     ):
         window = _Window(setting, peer, times)
         with window.error_context(), session.pipe(handle) as pipe:
-            flight = fitting(pipe, "write", setting.request_bytes, setting.depth)
+            flight = plan_flight(pipe, "write", setting.request_bytes, setting.depth)
             cache = source.cache()
             every, room = transfer.SHORT_FLUSH_BYTES, None
             if setting.dialect != "smb1":
@@ -258,7 +259,7 @@ def _push(setting: Setting, peer: Endpoint) -> Running:
             check = Check(ring)
             if setting.checked:
                 _read_back(pipe, window.moved_bytes, window.seconds, check)
-    cache = {"side": "client", "requested": requested(setting.copy), **cache}
+    cache = {"side": "client", "requested": requested_cache(setting.copy), **cache}
     checked = _check_details(check) if setting.checked else {"hash_ok": None, "checked_bytes": 0}
     return {**details, "cache": cache, **checked}
 
@@ -308,7 +309,7 @@ class _Window(Window):
                     backlog = self.flushes.backlog_seconds(self.moved_bytes, now)
                     self.length.look(now - self.opened, self.moved_bytes, backlog)
                     yield Sample(now - self.opened, self.moved_bytes)
-        except Broken:
+        except SmbError:
             # The copy's rate includes the standstill before the failure.
             yield Sample(time.monotonic() - self.opened, self.moved_bytes)
             raise
@@ -329,10 +330,10 @@ class _Window(Window):
             "short_replies": counters.short_replies,
             "requests": counters.requests,
             "flushes": counters.flushes,
-            **self.timed(self.moved_bytes),
-            "replies": limits.of_moments(tuple(self._moments)),
+            **self.flush_details(self.moved_bytes),
+            "replies": limits.moment_silence(tuple(self._moments)),
             "request_seconds_median": statistics.median(counters.request_seconds),
-            **facts.used,
+            **facts.protocol_details,
             "request_bytes": flight.request_bytes,
             "depth": flight.depth,
             "rtt_seconds": flight.rtt_seconds,
@@ -358,7 +359,7 @@ T = TypeVar("T")
 
 
 @contextmanager
-def _open(
+def _open_session(
     setting: Setting, peer: Endpoint, open_end: Callable[[Session, Setting, Endpoint], T]
 ) -> Iterator[tuple[Session, T]]:
     """Opens a session, and the file to copy.

@@ -18,12 +18,12 @@ from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import NO_ROOM, Last, RunFacts, Running, Stage, Turn, Unavailable, no_agent
 from probes.files import payload
 from probes.smb import status
-from probes.smb.frames import Broken
+from probes.smb.frames import SmbError
 from probes.smb.login import open_session
 from probes.smb.pipe import IN_FLIGHT_LIMIT_BYTES, Pipe, round_trips
 from probes.smb.run_folder import new_file, source_of
 from probes.smb.session import Handle, Session
-from probes.smb.transfer import BLOCK_BYTES, Load
+from probes.smb.transfer import BLOCK_BYTES, Transfer
 
 STAGE = Stage(
     "smb-matrix",
@@ -111,7 +111,7 @@ def turns(facts: RunFacts) -> Iterator[Turn]:
         )
 
 
-def fitted(setting: Setting, facts: RunFacts) -> Setting:
+def fit_setting(setting: Setting, facts: RunFacts) -> Setting:
     """Sets size_bytes by the source file or the free space. Raises Unavailable where too small."""
     pulls = setting.verb == "pull"
     size = facts.source_bytes if pulls else min(IN_FLIGHT_LIMIT_BYTES, facts.room_bytes)
@@ -128,36 +128,36 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
 
     peer: host, port, share, access and folder, the run's. Returns the details: cells (only the
     measured ones), rtt_seconds (median of SMB ECHOs on the idle session), rtt_low_seconds, fit,
-    hash_ok. Raises Refused, Unavailable, ValueError for a setting that makes no sense, and Broken.
+    hash_ok. Raises Refused, Unavailable, SmbError, ValueError for a senseless setting.
     """
     if setting.verb not in VERBS or setting.size_bytes < 1 or setting.seconds <= 0:
         raise ValueError(f"no such matrix: {setting.verb} of {setting.size_bytes} bytes")
-    ring = payload.ring(bytes.fromhex(setting.seed))
+    ring = payload.make_ring(bytes.fromhex(setting.seed))
     with open_session(peer, setting.dialect, setting.security) as session:
         handle = open_region(session, setting, peer)
         facts = session.facts
         what = f"{STAGE.name} {setting.verb} failed"
         with status.error_context(lambda: what, peer), session.pipe(handle) as pipe:
             verb = VERBS[setting.verb]
-            load = Load(pipe, verb, setting.size_bytes, ring)
+            transfer = Transfer(pipe, verb, setting.size_bytes, ring)
             pipe.limit(time.monotonic() + setting.seconds + GRACE_SECONDS)
             rtts = round_trips(pipe, ECHO_SHARE * setting.seconds)
             longest = facts.max_read_bytes if verb == "read" else facts.max_write_bytes
-            cells = _cells(setting, pipe, load, longest, statistics.median(rtts))
+            cells = _cells(setting, pipe, transfer, longest, statistics.median(rtts))
             best = max(cells, key=lambda cell: cell.bytes_per_second)
-            run_details = yield from _window(pipe, load, best, WINDOW_SHARE * setting.seconds)
+            run_details = yield from _window(pipe, transfer, best, WINDOW_SHARE * setting.seconds)
             pipe.limit(time.monotonic() + CHECK_SECONDS)
             rtts += round_trips(pipe, ECHO_SHARE * setting.seconds)
             afforded = int(CHECK_SHARE * setting.seconds * best.bytes_per_second / BLOCK_BYTES)
-            load.read_back(max(2, min(CHECKED_BLOCKS, afforded)))
+            transfer.read_back(max(2, min(CHECKED_BLOCKS, afforded)))
     return {
         "cells": [asdict(cell) for cell in sorted(cells, key=_place)],
         "rtt_seconds": statistics.median(rtts),
         "rtt_low_seconds": min(rtts),
         "fit": asdict(_fit_large(cells)),
         **run_details,
-        "hash_ok": load.intact,
-        **facts.used,
+        "hash_ok": transfer.intact,
+        **facts.protocol_details,
     }
 
 
@@ -199,7 +199,7 @@ def open_region(session: Session, setting: Setting, peer: Endpoint) -> Handle:
 
 
 def _cells(
-    setting: Setting, pipe: Pipe, load: Load, longest_bytes: int, rtt_seconds: float
+    setting: Setting, pipe: Pipe, transfer: Transfer, longest_bytes: int, rtt_seconds: float
 ) -> list[Cell]:
     """Measures every cell that the time allows; those that would take too long are left out."""
     began = time.monotonic()
@@ -222,7 +222,7 @@ def _cells(
         windows_seconds = 2 * flight / min(flight / rtt_seconds, ceiling)
         if cells and windows_seconds > MOST_OF_LEFT * remaining:
             continue
-        cell = _cell(pipe, load, (request_bytes, depth), each_seconds, until)
+        cell = _cell(pipe, transfer, (request_bytes, depth), each_seconds, until)
         if cell is None:
             continue
         cells.setdefault(_place(cell), cell)
@@ -232,22 +232,22 @@ def _cells(
             # Round trips are no longer the limit: more in flight will not be much faster.
             ceiling = max(each.bytes_per_second for each in cells.values())
     if not cells:
-        raise Broken(f"no request size was answered in full within {setting.seconds:.1f} s")
+        raise SmbError(f"no request size was answered in full within {setting.seconds:.1f} s")
     return list(cells.values())
 
 
 def _cell(
-    pipe: Pipe, load: Load, shape: tuple[int, int], seconds: float, until: float
+    pipe: Pipe, transfer: Transfer, shape: tuple[int, int], seconds: float, until: float
 ) -> Cell | None:
     """Measures a cell; None: the server does not grant or fill such requests, or time is over."""
     request_bytes, depth = shape
-    if pipe.prepare(load.verb, request_bytes, depth) != shape:
+    if pipe.prepare(transfer.verb, request_bytes, depth) != shape:
         return None
     counters = pipe.counters
     counters.in_flight_bytes = 0
     counters.request_seconds.clear()
     short_before = counters.short_replies
-    pace = load.paced(request_bytes, depth, seconds, until)
+    pace = transfer.measure_pace(request_bytes, depth, seconds, until)
     if pace is None or counters.short_replies > short_before:
         return None
     return Cell(
@@ -259,7 +259,9 @@ def _cell(
     )
 
 
-def _window(pipe: Pipe, load: Load, cell: Cell, seconds: float) -> Generator[Sample, None, Details]:
+def _window(
+    pipe: Pipe, transfer: Transfer, cell: Cell, seconds: float
+) -> Generator[Sample, None, Details]:
     """Runs the best cell once more; yields samples, returns the window's figures."""
     counters = pipe.counters
     counters.request_seconds.clear()
@@ -273,14 +275,14 @@ def _window(pipe: Pipe, load: Load, cell: Cell, seconds: float) -> Generator[Sam
         # At least two windows: too slow a cell is to be measured as well.
         return sent < 2 * cell.depth or time.monotonic() - opened < seconds
 
-    for reply in load.turning(cell.request_bytes, cell.depth, may_send):
+    for reply in transfer.replies(cell.request_bytes, cell.depth, may_send):
         moved_bytes += reply.moved_bytes
         elapsed = time.monotonic() - opened
         if elapsed - last >= SAMPLE_SECONDS:
             last = elapsed
             yield Sample(elapsed, moved_bytes)
     if not moved_bytes:
-        raise Broken("the server left this session without credits for its requests")
+        raise SmbError("the server left this session without credits for its requests")
     yield Last(time.monotonic() - opened, moved_bytes)
     return {
         "request_bytes": cell.request_bytes,

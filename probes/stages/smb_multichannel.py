@@ -27,11 +27,11 @@ from probes.core.stage import (
 )
 from probes.files import payload
 from probes.smb import status
-from probes.smb.frames import Broken
+from probes.smb.frames import SmbError
 from probes.smb.login import open_session
-from probes.smb.pipe import Flight, fitting
+from probes.smb.pipe import Flight, plan_flight
 from probes.smb.session import Handle
-from probes.smb.transfer import Load
+from probes.smb.transfer import Transfer
 from probes.stages import smb_matrix
 
 if TYPE_CHECKING:
@@ -48,14 +48,14 @@ STAGE = Stage(
     varying=("size_bytes",),
 )
 CHANNELS = (1, 2, 4)
-WINDOWS = 2 * len(CHANNELS) + 1
-"""Runs: each count twice, up and down again, so that a drift affects all; the best once more."""
+MOVES = 2 * len(CHANNELS) + 1
+"""Each count is run twice, up and down again, so that a drift affects all; the best once more."""
 GRACE_SECONDS = 20.0
 """Additional time for logins, and for the requests in flight when the time is over."""
 SAMPLE_SECONDS = 0.1
 CHECKED_BLOCKS = 16
 Setting = smb_matrix.Setting
-fitted = smb_matrix.fitted
+fit_setting = smb_matrix.fit_setting
 respond = no_agent
 
 
@@ -84,7 +84,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         claims; request_bytes, depth (of each channel), rtt_seconds, hash_ok, dialect, signing,
         encryption.
 
-    Raises Refused, Unavailable where a session has one connection, ValueError, and Broken.
+    Raises Refused, Unavailable where a session has one connection, ValueError, and SmbError.
     """
     if setting.verb not in smb_matrix.VERBS or setting.size_bytes < 1 or setting.seconds <= 0:
         raise ValueError(f"no such channels: {setting.verb} of {setting.size_bytes} bytes")
@@ -95,16 +95,16 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     ):
         handle = smb_matrix.open_region(session, setting, peer)
         group = _Group(setting, peer, handle, stack, cast("Smb2Session", session))
-        group.join(CHANNELS[1])
+        group.open_channels(CHANNELS[1])
         rates: dict[int, list[float]] = {}
         for count in (*CHANNELS, *reversed(CHANNELS)):
-            if group.join(count):
+            if group.open_channels(count):
                 *_, last = group.move(count)
                 rate = last.moved_bytes / last.elapsed_seconds
                 rates.setdefault(count, []).append(rate)
         cells = {count: sum(each) / len(each) for count, each in rates.items()}
         yield from group.move(max(cells, key=lambda count: cells[count]))
-        group.loads[0].read_back(CHECKED_BLOCKS)
+        group.transfers[0].read_back(CHECKED_BLOCKS)
         facts, flight = session.facts, group.flight
         offered = [asdict(each) for each in group.offered]
     return {
@@ -113,7 +113,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         "request_bytes": flight.request_bytes,
         "depth": flight.depth,
         "rtt_seconds": flight.rtt_seconds,
-        "hash_ok": all(load.intact for load in group.loads),
+        "hash_ok": all(transfer.intact for transfer in group.transfers),
         "dialect": facts.dialect,
         "signing": facts.signing,
         "encryption": facts.encryption,
@@ -129,46 +129,46 @@ class _Group:
     handle: Handle
     stack: ExitStack
     """Closes the channels, the last one first."""
-    first: Smb2Session
-    loads: list[Load] = field(default_factory=list)
+    first_session: Smb2Session
+    transfers: list[Transfer] = field(default_factory=list)
     flight: Flight = Flight(0, 0, None)
 
     def __post_init__(self) -> None:
-        self.offered = self.first.interfaces()
+        self.offered = self.first_session.interfaces()
         self.deadline = time.monotonic() + self.setting.seconds + GRACE_SECONDS
-        self.ring = payload.ring(bytes.fromhex(self.setting.seed))
-        self._open(self.first)
+        self.ring = payload.make_ring(bytes.fromhex(self.setting.seed))
+        self._open_transfer(self.first_session)
 
-    def join(self, count: int) -> bool:
+    def open_channels(self, count: int) -> bool:
         """Opens channels up to the count; returns whether the server allowed it.
 
         Raises Unavailable where not even a second one may join.
         """
         from probes.smb.smbprotocol_session import open_channel
 
-        while len(self.loads) < count:
+        while len(self.transfers) < count:
             try:
-                channel = open_channel(self.first, self.peer)
+                channel = open_channel(self.first_session, self.peer)
             except Unavailable:
-                if len(self.loads) == 1:
+                if len(self.transfers) == 1:
                     raise
                 return False
             self.stack.callback(channel.disconnect)
-            self._open(channel)
+            self._open_transfer(channel)
         return True
 
-    def _open(self, channel: Smb2Session) -> None:
+    def _open_transfer(self, channel: Smb2Session) -> None:
         pipe = self.stack.enter_context(channel.pipe(self.handle))
         pipe.limit(self.deadline)
         verb = smb_matrix.VERBS[self.setting.verb]
         size_bytes = self.setting.size_bytes
-        flight = fitting(pipe, verb)
+        flight = plan_flight(pipe, verb)
         depth = max(1, min(flight.depth, size_bytes // flight.request_bytes))
-        if not self.loads:
+        if not self.transfers:
             self.flight = flight._replace(depth=depth)
         else:
             pipe.prepare(verb, *self.flight.shape)
-        self.loads.append(Load(pipe, verb, size_bytes, self.ring))
+        self.transfers.append(Transfer(pipe, verb, size_bytes, self.ring))
 
     def move(self, count: int) -> Generator[Sample, None, None]:
         """Runs so many channels at once; yields samples from when each of them has moved bytes."""
@@ -178,8 +178,8 @@ class _Group:
 
         def work(number: int) -> None:
             try:
-                load = self.loads[number]
-                for reply in load.turning(*self.flight.shape, lambda _: not over.is_set()):
+                transfer = self.transfers[number]
+                for reply in transfer.replies(*self.flight.shape, lambda _: not over.is_set()):
                     arrived.append((time.monotonic(), reply.moved_bytes))
                     begun[number].set()
             except BaseException as error:
@@ -191,8 +191,8 @@ class _Group:
         for each in threads:
             each.start()
         try:
-            for first in begun:
-                first.wait(self.deadline - time.monotonic())
+            for event in begun:
+                event.wait(self.deadline - time.monotonic())
             yield Sample(0.0, 0)
             yield from self._window(arrived, errors)
         finally:
@@ -205,21 +205,21 @@ class _Group:
     def _window(
         self, arrived: deque[tuple[float, int]], errors: list[BaseException]
     ) -> Iterator[Sample]:
-        """Yields samples at replies, from the latest one at the start to the last one in time."""
+        """Yields samples from the last reply before the window to the last one within it."""
         opened, start_bytes = self._so_far(arrived)
-        until = time.monotonic() + self.setting.seconds / WINDOWS
+        until = time.monotonic() + self.setting.seconds / MOVES
         last = Sample(0.0, 0)
         while not errors and time.monotonic() < self.deadline:
-            # On a path that is slower than a reply a window, the first reply is awaited.
+            # If a reply takes longer than the window, wait for the first one.
             if time.monotonic() >= until and last.moved_bytes:
                 break
-            time.sleep(min(SAMPLE_SECONDS, self.setting.seconds / WINDOWS))
+            time.sleep(min(SAMPLE_SECONDS, self.setting.seconds / MOVES))
             moment, total_bytes = self._so_far(arrived)
             if total_bytes > start_bytes + last.moved_bytes:
                 last = Sample(moment - opened, total_bytes - start_bytes)
                 yield last
         if not errors and not last.moved_bytes:
-            raise Broken("nothing moved")
+            raise SmbError("nothing moved")
         yield Last(last.elapsed_seconds, last.moved_bytes)
 
     @staticmethod

@@ -52,7 +52,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     """Makes the copy once with that security and yields its samples.
 
     peer as in smb-copy. Returns smb-copy's details; signing and encryption are those really
-    used. Raises Unavailable where the server does not allow the security, Refused, Broken, and
+    used. Raises Unavailable where the server does not allow the security, Refused, SmbError, and
     ValueError for a setting that makes no sense.
     """
     if setting.verb not in VERBS or setting.security not in SECURITIES:

@@ -14,7 +14,7 @@ from typing import Callable, Iterator, Optional, Tuple
 
 from probes.core.field_types import FolderOrNone, Seconds, Size, Text
 from probes.core.records import OWN_COPIES, Details, Endpoint, Sample
-from probes.core.stage import Running, Window, requested
+from probes.core.stage import Running, Window, requested_cache
 from probes.files import page_cache, served_file, source_file
 from probes.programs import smbclient
 from probes.programs.smbclient import Client, StatusError
@@ -85,15 +85,15 @@ def _push(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running
         size = os.fstat(fd).st_size
         if size != setting.size_bytes:
             raise ValueError(f"this host's file has {size} bytes, {setting.size_bytes} are to go")
-        cached = requested(setting.copy) == "cached"
-        page_cache.bring(fd, setting.size_bytes, cached)
-        with smbclient.connected(peer, setting.dialect, options, (fd,)) as client:
+        cached = requested_cache(setting.copy) == "cached"
+        page_cache.set_cached(fd, setting.size_bytes, cached)
+        with smbclient.connect(peer, setting.dialect, options, (fd,)) as client:
             cache_state = page_cache.describe_cache(fd, setting.size_bytes, cached)
-            cache = {"side": "server", "requested": requested(setting.copy), **cache_state}
+            cache = {"side": "server", "requested": requested_cache(setting.copy), **cache_state}
             window = _Window(setting, peer, client)
             remote = _remote(setting, peer)
             with window.error_context():
-                command = f"put {_local(fd)} {smbclient.quoted(remote)}"
+                command = f"put {_local(fd)} {smbclient.quoted_name(remote)}"
                 yield from window.run(command, lambda: _sent_bytes(client.pid, fd))
                 # smbclient's report closes the window; the size on the share is checked after it.
                 yield window.close(time.monotonic(), setting.size_bytes)
@@ -103,7 +103,7 @@ def _push(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running
                     f"{window.where}: {arrived} of {setting.size_bytes} bytes arrived there"
                 )
         return {
-            **window.timed(setting.size_bytes),
+            **window.flush_details(setting.size_bytes),
             **window.trace(),
             "flushed": False,
             "flush_seconds": None,
@@ -114,11 +114,11 @@ def _push(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running
 def _pull(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running:
     fd = source_file.open_new(setting.folder)
     with descriptor(fd):
-        with smbclient.connected(peer, setting.dialect, options, (fd,)) as client:
+        with smbclient.connect(peer, setting.dialect, options, (fd,)) as client:
             window = _Window(setting, peer, client)
             remote = _remote(setting, peer)
             with window.error_context():
-                command = f"get {smbclient.quoted(remote)} {_local(fd)}"
+                command = f"get {smbclient.quoted_name(remote)} {_local(fd)}"
                 yield from window.run(command, _Arriving(fd).bytes)
                 os.fsync(fd)
                 if os.fstat(fd).st_size != setting.size_bytes:
@@ -130,9 +130,9 @@ def _pull(setting: Setting, peer: Endpoint, options: Tuple[str, ...]) -> Running
         intact = served_file.holds_payload(fd, setting.size_bytes, bytes.fromhex(setting.seed))
         # Only the sender's agent can prove the state of its cache.
         cache = {"side": "client", "proven": False, "cached_ratio_before": None}
-        cache["requested"] = requested(setting.copy)
+        cache["requested"] = requested_cache(setting.copy)
         return {
-            **window.timed(setting.size_bytes),
+            **window.flush_details(setting.size_bytes),
             **window.trace(),
             "flushed": True,
             "cache": cache,
@@ -167,7 +167,7 @@ class _Window(Window):
         """Yields samples from the opening until smbclient reports the end."""
         yield Sample(0.0, 0)
         verb = thread_calls.READ if self._pushes else thread_calls.WRITE
-        with program_watch.watched(lambda: (self._client.pid,), verb) as self._looks:
+        with program_watch.watch_threads(lambda: (self._client.pid,), verb) as self._looks:
             self.opened = time.monotonic()
             deadline = self.opened + self._setting.seconds
             self._client.send(command)

@@ -173,7 +173,6 @@ class _Point:
     ends: Dict[str, List[Details]] = field(default_factory=lambda: {"sender": [], "receiver": []})
 
     def add(self, outcome: Transfer) -> None:
-        """Adds a pass."""
         self.rates.append(run_rate(outcome.samples))
         self.ends["sender"].append(outcome.sender)
         self.ends["receiver"].append(outcome.receiver)

@@ -65,7 +65,7 @@ class Setting:
             raise ValueError(f"no such run: {self.verb} for {self.seconds} s")
         if not HEADER.size <= self.payload_bytes <= MOST_PAYLOAD_BYTES:
             raise ValueError(f"no such datagram: {self.payload_bytes} bytes")
-        if not 0 < self.pace.planned(self.payload_bytes) <= MOST_DATAGRAMS:
+        if not 0 < self.pace.planned_datagrams(self.payload_bytes) <= MOST_DATAGRAMS:
             raise ValueError(f"no such pace: {self.bytes_per_second} bytes/s")
 
     @property
@@ -75,13 +75,12 @@ class Setting:
 
 
 def turns(facts: RunFacts) -> Iterator[Turn]:
-    """Yields a turn for each direction."""
     for index, verb in enumerate(VERBS):
         setting, parts = Setting(verb, address=facts.address), len(VERBS) - index + 1
         yield Turn(f"datagrams {verb}", setting, USUAL_SECONDS, parts, peer="agent")
 
 
-def fitted(setting: Setting, facts: RunFacts) -> Setting:
+def fit_setting(setting: Setting, facts: RunFacts) -> Setting:
     """Sets a pace below TCP's rate in that direction. Raises Unavailable where TCP is too slow."""
     pace = min(MOST_BYTES_PER_SECOND, SHARE_OF_TCP * facts.bytes_per_second)
     if pace * setting.seconds < LEAST_DATAGRAMS * setting.payload_bytes:

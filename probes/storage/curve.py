@@ -64,7 +64,7 @@ def measure_random(
         )
 
     jobs = [job(1, ALONE_SHARE), job(DEEP, 1 - ALONE_SHARE)] if direct else [job(1, 1.0)]
-    with fio.running(jobs, time.monotonic() + seconds + GRACE_SECONDS) as run:
+    with fio.run_jobs(jobs, time.monotonic() + seconds + GRACE_SECONDS) as run:
         results = run.results()
     return RandomReads(
         results[0].latency_median_seconds,
@@ -93,7 +93,7 @@ def random_details(reads: RandomReads) -> Details:
     }
 
 
-class Settled(NamedTuple):
+class SettledJob(NamedTuple):
     """A job's payload and time without the first seek."""
 
     moved_bytes: int
@@ -105,7 +105,7 @@ class Settled(NamedTuple):
         return self.moved_bytes / self.seconds
 
 
-def subtract_seek(job: fio.Job, result: fio.Result, usual_seconds: float | None) -> Settled:
+def subtract_seek(job: fio.Job, result: fio.Result, usual_seconds: float | None) -> SettledJob:
     """Returns a sequential job's payload and time, less the time of the first seek.
 
     usual_seconds: the usual seek; None: unknown, then nothing is subtracted. For a job too short to
@@ -121,7 +121,7 @@ def subtract_seek(job: fio.Job, result: fio.Result, usual_seconds: float | None)
             share = depth / blocks
             seek = (result.latency_most_seconds - share * elapsed) / (1 - share)
         seek = min(max(seek, 0.0), usual_seconds, elapsed / 2)
-    return Settled(result.moved_bytes, elapsed - seek)
+    return SettledJob(result.moved_bytes, elapsed - seek)
 
 
 RANDOM_SHARE = 0.2
@@ -159,14 +159,14 @@ def run_jobs(
     Returns the results, and the counts of the device before and after.
     """
     start = foreign_io.look(device)
-    with fio.running(jobs, deadline(jobs)) as run:
+    with fio.run_jobs(jobs, deadline(jobs)) as run:
         run.wait_for_io()
         yield Sample(0.0, 0)
         results = run.results()
     return results, start, foreign_io.look(device)
 
 
-def samples(each: Sequence[Settled]) -> Iterator[Sample]:
+def samples(each: Sequence[SettledJob]) -> Iterator[Sample]:
     """Yields samples of the jobs laid end to end, the last one a Last."""
     elapsed, moved_bytes = 0.0, 0
     for number, one in enumerate(each, 1):
@@ -174,7 +174,7 @@ def samples(each: Sequence[Settled]) -> Iterator[Sample]:
         yield (Last if number == len(each) else Sample)(elapsed, moved_bytes)
 
 
-def row(each: Sequence[Settled], results: Sequence[fio.Result]) -> Details:
+def row(each: Sequence[SettledJob], results: Sequence[fio.Result]) -> Details:
     """Returns a zone's rate (the median of its passes, with their range) and latencies; pure."""
     rates = [one.bytes_per_second for one in each]
     figures: Details = {"bytes_per_second": statistics.median(rates)}
@@ -209,7 +209,7 @@ AGAIN = 2
 """Further reads of a zone whose single read is doubted; the median counts."""
 
 
-def doubtful(rates: Sequence[float]) -> list[int]:
+def doubtful_zones(rates: Sequence[float]) -> list[int]:
     """Returns the zones read well below both neighbours (one, at an edge); pure."""
     numbers = []
     for number, rate in enumerate(rates):
@@ -221,13 +221,13 @@ def doubtful(rates: Sequence[float]) -> list[int]:
     return numbers
 
 
-def disagreeing(places: Sequence[float], rates: Sequence[float]) -> list[int]:
+def disagreeing_zones(places: Sequence[float], rates: Sequence[float]) -> list[int]:
     """Returns the doubtful zones and those below the line through two others; pure.
 
     Those two are a zone's neighbours, or the next two at an edge. places: the zones' centres on the
     disk, rising.
     """
-    numbers, last = set(doubtful(rates)), len(rates) - 1
+    numbers, last = set(doubtful_zones(rates)), len(rates) - 1
     for i in range(len(rates) if last > 1 else 0):
         one, two = (1, 2) if i == 0 else (i - 2, i - 1) if i == last else (i - 1, i + 1)
         share = (places[i] - places[one]) / (places[two] - places[one])

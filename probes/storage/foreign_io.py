@@ -63,10 +63,10 @@ def quiet(device: str | None, seconds: float = QUIET_SECONDS) -> Details | None:
     if end.disk is None:
         return None
     elapsed = end.clock_seconds - start.clock_seconds
-    return {"seconds": elapsed, **_between(start.disk, end.disk, elapsed)}
+    return {"seconds": elapsed, **_counts_between(start.disk, end.disk, elapsed)}
 
 
-def around(
+def counts(
     device: str | None, start: Look, end: Look, read_bytes: int = 0, written_bytes: int = 0
 ) -> Details:
     """Returns the details of a window in which we read and wrote so much payload.
@@ -84,7 +84,7 @@ def around(
     if device is None or start.disk is None or end.disk is None:
         return details
     elapsed = end.clock_seconds - start.clock_seconds
-    totals = _between(start.disk, end.disk, elapsed)
+    totals = _counts_between(start.disk, end.disk, elapsed)
     request_bytes = largest_request_bytes(device)
     others: Details = {}
     for ours, size, count in (
@@ -112,7 +112,7 @@ def _number(path: Path, unit_bytes: int) -> int:
         return 0
 
 
-def _between(start: DeviceCounts, end: DeviceCounts, elapsed_seconds: float) -> Details:
+def _counts_between(start: DeviceCounts, end: DeviceCounts, elapsed_seconds: float) -> Details:
     busy_seconds = end.busy_seconds - start.busy_seconds
     return {
         "reads": end.reads - start.reads,

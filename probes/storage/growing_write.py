@@ -44,7 +44,7 @@ class GrowingFile:
         self._most_bytes = most_bytes
         self._bounded_by = "size"
         self._looked_at = 0
-        self._ring = payload.ring(seed)
+        self._ring = payload.make_ring(seed)
 
     def append(self) -> bool:
         """Writes the next block of payload to the page cache; False: the limit is reached."""
@@ -78,7 +78,7 @@ class GrowingFile:
 
 
 @contextmanager
-def growing(setting: Setting) -> Iterator[GrowingFile]:
+def create_growing_file(setting: Setting) -> Iterator[GrowingFile]:
     """Creates an empty file in the setting's folder, for at most its size, and removes it.
 
     Errors: Refused (no such folder, no right to write there); Unavailable where less than 4 MiB
@@ -86,7 +86,7 @@ def growing(setting: Setting) -> Iterator[GrowingFile]:
     """
     fd = source_file.open_new(setting.folder)
     with descriptor(fd):
-        size_bytes = free_space.fitting(setting.size_bytes, setting.folder)
+        size_bytes = free_space.fitting_size(setting.size_bytes, setting.folder)
         if size_bytes < BLOCK_BYTES:
             raise Unavailable("the file is smaller than one block of 1 MiB")
         yield GrowingFile(fd, size_bytes, bytes.fromhex(setting.seed))
@@ -184,7 +184,7 @@ def measure_synced(setting: Setting, peer: Endpoint) -> Running:
     (of write and fdatasync), written_bytes, ended_by (time, size, room), direct, zones (one, the
     whole). Errors: those of growing; OSError of the disk.
     """
-    with growing(setting) as file:
+    with create_growing_file(setting) as file:
         yield Sample(0.0, 0)
         writers = _Writers(file, setting.seconds)
         try:
@@ -298,7 +298,7 @@ def measure_sustained(setting: Setting, peer: Endpoint) -> Running:
 
     Errors: those of growing; OSError of the disk; RuntimeError where nothing reached the disk.
     """
-    with growing(setting) as file:
+    with create_growing_file(setting) as file:
         limit_bytes = read_pressure(None).dirty_limit_bytes
         yield Sample(0.0, 0)
         began = time.monotonic()

@@ -56,8 +56,8 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         run = Pass(fd, size_bytes, setting.seconds, DEPTH if direct else 1)
         samples = yield from sample_pass(run, setting.seconds + GRACE_SECONDS)
         # Dirty blocks have a place by now: direct reads had to wait until they were written.
-        location = place.place(fd)
-    counted = foreign_io.around(device, start, foreign_io.look(device), read_bytes=run.moved_bytes)
+        location = place.disk_place(fd)
+    counted = foreign_io.counts(device, start, foreign_io.look(device), read_bytes=run.moved_bytes)
     rate = run.moved_bytes / run.elapsed_seconds
     return {
         **counted,
@@ -78,7 +78,7 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
 
 def _device_below(path: str, number: int) -> Optional[str]:
     """Returns the disk's kernel name below a file; Unavailable where the kernel generates it."""
-    filesystem, device = place.under(number)
+    filesystem, device = place.filesystem_and_device(number)
     if filesystem in MADE_UP:
         raise Unavailable(f"{path} is not on a disk: the kernel generates it ({filesystem})")
     return device
@@ -146,10 +146,10 @@ def _is_proven(
 ) -> bool:
     """Whether all came from the requested source, by the device's count or the cache's state."""
     if setting.cache == "cached":
-        return page_cache.proven(state, cached=True)
+        return page_cache.is_proven(state, cached=True)
     if device_read_bytes is not None:
         return device_read_bytes >= moved_bytes
-    return page_cache.proven(state, cached=False)
+    return page_cache.is_proven(state, cached=False)
 
 
 def _describe(kind: int) -> str:
@@ -231,7 +231,6 @@ def look(folder: Folder, parts: List[Name], first_bytes: Count) -> Details:
 
 
 def _find_spelling(folder: str, name: str) -> str:
-    """Returns the name in the spelling of the folder's entry."""
     if os.path.lexists(os.path.join(folder, name)):  # noqa: PTH118 - any bytes
         return name
     try:

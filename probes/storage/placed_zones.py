@@ -42,14 +42,13 @@ SCATTERED = ("thin", "vdo")
 """Volumes that allocate blocks as they are written."""
 
 
-class Placed(NamedTuple):
+class PlacedFile(NamedTuple):
     """A file that was written, and its place on the disk."""
 
     fd: int
     place: Details | None
     """Its place; None: unknown, it represents the whole disk."""
     job: fio.Job
-    """The job that wrote it."""
     result: fio.Result
 
     @property
@@ -91,7 +90,7 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
 
 def _size_bytes(setting: Setting, fds: Sequence[int]) -> int:
     """Returns the size of each file, whole blocks. Errors: Unavailable where it is too small."""
-    size = free_space.fitting(setting.size_bytes, setting.folder)
+    size = free_space.fitting_size(setting.size_bytes, setting.folder)
     if len(fds) > 1:
         size //= setting.zones
         smallest = LEAST_BLOCKS * fio.BLOCK_BYTES
@@ -122,9 +121,9 @@ def _one_place(fd: int, setting: Setting, device: str | None) -> tuple[str, str]
         return str(kind), filesystem
     if device is not None and folders.rotational_of(device) is False:
         return "ssd", filesystem
-    ring = payload.ring(bytes.fromhex(setting.seed) or b"zones")
+    ring = payload.make_ring(bytes.fromhex(setting.seed) or b"zones")
     os.pwrite(fd, payload.block(ring, 0, fio.BLOCK_BYTES), 0)
-    extents = place.place(fd, flush=True)
+    extents = place.disk_place(fd, flush=True)
     os.ftruncate(fd, 0)
     thin = any(each.get("target") in SCATTERED for each in below)
     if extents is None or not extents["located"] or thin:
@@ -148,7 +147,7 @@ def _write(setting: Setting, fds: Sequence[int], size: int, device: str | None) 
     rows = yield from _rows(files, looks, None)
     written_bytes = sum(result.moved_bytes for result in results)
     return {
-        **foreign_io.around(device, start, end, written_bytes=written_bytes),
+        **foreign_io.counts(device, start, end, written_bytes=written_bytes),
         **curve.details(rows, None),
         **_common(files, jobs[0].direct),
         "cache": None,
@@ -157,7 +156,7 @@ def _write(setting: Setting, fds: Sequence[int], size: int, device: str | None) 
 
 def _read(setting: Setting, fds: Sequence[int], size: int, device: str | None) -> Running:
     writes = _writes(setting, fds, size)
-    with fio.running(writes, curve.deadline(writes)) as run:
+    with fio.run_jobs(writes, curve.deadline(writes)) as run:
         files = _locate(writes, run.results())
     direct = takes_direct(files[0].fd)
     # Each file was written from its start on; the rest of it is a hole.
@@ -174,7 +173,7 @@ def _read(setting: Setting, fds: Sequence[int], size: int, device: str | None) -
     looks = _looks(files, list(zip(jobs, results)))
     rows = yield from _rows(files, looks, small.median_seconds)
     moved_bytes = sum(result.moved_bytes for result in results)
-    counted = foreign_io.around(device, start, end, moved_bytes)
+    counted = foreign_io.counts(device, start, end, moved_bytes)
     reached = counted["device_read_bytes"] is None or counted["device_read_bytes"] >= moved_bytes
     return {
         **counted,
@@ -183,21 +182,21 @@ def _read(setting: Setting, fds: Sequence[int], size: int, device: str | None) -
         "cache": cache_details(
             setting,
             max((one.cached_ratio for one in cold if one is not None), default=None),
-            reached and all(page_cache.proven(one, cached=False) for one in cold),
+            reached and all(page_cache.is_proven(one, cached=False) for one in cold),
         ),
     }
 
 
-def _looks(files: Sequence[Placed], once: Sequence[Look]) -> list[list[Look]]:
+def _looks(files: Sequence[PlacedFile], once: Sequence[Look]) -> list[list[Look]]:
     """Returns each file's jobs and results, with two more reads of one that is doubted."""
     looks = [[each] for each in once]
     if not once[0][0].direct:
         return looks
     places, rates = [file.centre_ratio for file in files], [one.bytes_per_second for _, one in once]
-    again = [looks[number] for number in curve.disagreeing(places, rates) * curve.AGAIN]
+    again = [looks[number] for number in curve.disagreeing_zones(places, rates) * curve.AGAIN]
     jobs = [each[0][0] for each in again]
     if jobs:
-        with fio.running(jobs, curve.deadline(jobs)) as run:
+        with fio.run_jobs(jobs, curve.deadline(jobs)) as run:
             for each, job, result in zip(again, jobs, run.results()):
                 each.append((job, result))
     return looks
@@ -214,14 +213,14 @@ def _writes(setting: Setting, fds: Sequence[int], size: int) -> list[fio.Job]:
     return jobs
 
 
-def _locate(jobs: Sequence[fio.Job], results: Sequence[fio.Result]) -> list[Placed]:
+def _locate(jobs: Sequence[fio.Job], results: Sequence[fio.Result]) -> list[PlacedFile]:
     """Returns the written files from the outer edge on; a single one may have no known place."""
     files = []
     for job, result in zip(jobs, results):
-        extents = place.place(job.fd, flush=True)
+        extents = place.disk_place(job.fd, flush=True)
         location = extents if extents is not None and extents["located"] else None
         if result.moved_bytes >= fio.BLOCK_BYTES and (location or len(jobs) == 1):
-            files.append(Placed(job.fd, location, job, result))
+            files.append(PlacedFile(job.fd, location, job, result))
     if not files:
         raise Unavailable("none of the files that were written has a known location on the disk")
     compact = [file for file in files if file.place and _spread_ratio(file.place) < MOST_SPREAD]
@@ -235,7 +234,7 @@ def _spread_ratio(extents: Details) -> float:
 
 
 def _rows(
-    files: Sequence[Placed], looks: Sequence[Sequence[Look]], jump_seconds: float | None
+    files: Sequence[PlacedFile], looks: Sequence[Sequence[Look]], jump_seconds: float | None
 ) -> Generator[Sample, None, list[Details]]:
     """Yields samples; returns a row for each place, where adjacent files are one."""
     each = [[subtract_seek(job, result, jump_seconds) for job, result in one] for one in looks]
@@ -263,13 +262,13 @@ def _rows(
         }
         acknowledged = [one.acknowledged_bytes_per_second for one in results]
         known_rates = [one for one in acknowledged if one is not None]
-        if looks[numbers[0]][0][0].part == "write" and known_rates:
+        if looks[numbers[0]][0][0].direction == "write" and known_rates:
             row["acknowledged_bytes_per_second"] = statistics.median(known_rates)
         rows.append(row)
     return rows
 
 
-def _common(files: Sequence[Placed], direct: bool) -> Details:
+def _common(files: Sequence[PlacedFile], direct: bool) -> Details:
     location = files[0].place
     where = {} if location is None else {key: location[key] for key in ("device", "device_bytes")}
     return {"direct": direct, "located": location is not None, **where}

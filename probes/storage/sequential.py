@@ -46,7 +46,7 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         size_bytes = min(size_bytes, os.fstat(fd).st_size)
     with descriptor(fd):
         if setting.verb == "write":
-            size_bytes = free_space.fitting(size_bytes, setting.folder)
+            size_bytes = free_space.fitting_size(size_bytes, setting.folder)
         size_bytes = size_bytes // fio.BLOCK_BYTES * fio.BLOCK_BYTES
         if size_bytes == 0:
             raise Unavailable("the file is smaller than one block of 1 MiB")
@@ -58,7 +58,7 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         if cache and setting.cache == "uncached" and cache["cached_ratio_before"] is None:
             # Another user's file: only the device's count shows where the bytes came from.
             cache["proven"] = (details["device_read_bytes"] or 0) >= moved_bytes
-        details["place"] = place.place(fd, flush=setting.verb == "write")
+        details["place"] = place.disk_place(fd, flush=setting.verb == "write")
     return details
 
 
@@ -75,7 +75,7 @@ def _read(setting: Setting, fd: int, size_bytes: int, device: str | None) -> Run
         page_cache.warm(fd, size_bytes)
         state = page_cache.state(fd, size_bytes)
         job = fio.Job(fd, "read", size_bytes, setting.seconds, False, looping=True)
-        proven = page_cache.proven(state, cached=True)
+        proven = page_cache.is_proven(state, cached=True)
         details = yield from measure_job(job, device)
         return {
             **details,
@@ -89,7 +89,7 @@ def _read(setting: Setting, fd: int, size_bytes: int, device: str | None) -> Run
         seconds -= 2 * trial_seconds
     page_cache.evict(fd)
     state = page_cache.state(fd, size_bytes)
-    proven = page_cache.proven(state, cached=False)
+    proven = page_cache.is_proven(state, cached=False)
     details = yield from measure_job(fio.Job(fd, "read", size_bytes, seconds, direct), device)
     if details["device_read_bytes"] == 0:
         # Unwritten blocks: nothing was read from the device, whatever the cache's state was.
@@ -104,13 +104,13 @@ def _read(setting: Setting, fd: int, size_bytes: int, device: str | None) -> Run
 
 def _trials(fd: int, size_bytes: int, seconds: float) -> dict[str, float]:
     """Measures both ways to read on the file's last half: the run itself begins at its start."""
-    part = size_bytes // 4 // fio.BLOCK_BYTES * fio.BLOCK_BYTES
+    part_bytes = size_bytes // 4 // fio.BLOCK_BYTES * fio.BLOCK_BYTES
     rates = {}
     for number, (way, direct) in enumerate((("direct", True), ("buffered", False))):
         page_cache.evict(fd)
-        offset = size_bytes - (number + 1) * part
-        job = fio.Job(fd, "read", max(part, fio.BLOCK_BYTES), seconds, direct, offset)
-        with fio.running([job], time.monotonic() + seconds + GRACE_SECONDS) as run:
+        offset = size_bytes - (number + 1) * part_bytes
+        job = fio.Job(fd, "read", max(part_bytes, fio.BLOCK_BYTES), seconds, direct, offset)
+        with fio.run_jobs([job], time.monotonic() + seconds + GRACE_SECONDS) as run:
             rates[way] = run.results()[0].bytes_per_second
     return rates
 
@@ -144,12 +144,12 @@ def takes_direct(fd: int) -> bool:
 
 def run_job(job: fio.Job) -> Generator[Sample, None, tuple[fio.Result, list[Sample]]]:
     """Runs the job; yields its samples, and returns them too. Errors: fio.FioFailed."""
-    with fio.running([job], time.monotonic() + job.seconds + GRACE_SECONDS) as run:
+    with fio.run_jobs([job], time.monotonic() + job.seconds + GRACE_SECONDS) as run:
         run.wait_for_io()
         yield Sample(0.0, 0)
         inner = list(run.progress(SAMPLE_SECONDS))
         (result,) = run.results()
-    # The kernel's counts include what is in flight, by our clock: fio's own end counts.
+    # fio's own end is used: the kernel's counts include what is still in flight.
     elapsed, moved_bytes = result.elapsed_seconds, result.moved_bytes
     inner = [e for e in inner if e.elapsed_seconds < elapsed and e.moved_bytes <= moved_bytes]
     last = Last(elapsed, moved_bytes)
@@ -166,7 +166,7 @@ def measure_job(job: fio.Job, device: str | None) -> Running:
     """
     start = foreign_io.look(device)
     result, samples = yield from run_job(job)
-    payload_bytes = {"written_bytes" if job.part == "write" else "read_bytes": result.moved_bytes}
+    name = "written_bytes" if job.direction == "write" else "read_bytes"
     return {
         "direct": job.direct,
         "latency_seconds": {
@@ -177,7 +177,7 @@ def measure_job(job: fio.Job, device: str | None) -> Running:
             {"from_ratio": 0.0, "to_ratio": 1.0, "bytes_per_second": result.bytes_per_second}
         ],
         "moved_bytes": result.moved_bytes,
-        **foreign_io.around(device, start, foreign_io.look(device), **payload_bytes),
+        **foreign_io.counts(device, start, foreign_io.look(device), **{name: result.moved_bytes}),
         **window_details(samples),
     }
 

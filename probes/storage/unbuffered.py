@@ -30,7 +30,7 @@ def measure(setting: Setting, peer: Endpoint) -> Running:
         return (yield from named_file.measure(replace(setting, path=peer.path), peer))
     fd = source_file.open_new(setting.folder)
     with descriptor(fd):
-        size_bytes = free_space.fitting(setting.size_bytes, setting.folder)
+        size_bytes = free_space.fitting_size(setting.size_bytes, setting.folder)
         size_bytes = size_bytes // BLOCK_BYTES * BLOCK_BYTES
         if not size_bytes:
             raise growing_write.no_room(setting)
@@ -46,7 +46,7 @@ def _write(setting: Setting, fd: int, size_bytes: int) -> Running:
     samples = yield from named_file.sample_pass(run, setting.seconds + GRACE_SECONDS)
     rate = run.moved_bytes / run.elapsed_seconds
     return {
-        **foreign_io.around(device, start, foreign_io.look(device), written_bytes=run.moved_bytes),
+        **foreign_io.counts(device, start, foreign_io.look(device), written_bytes=run.moved_bytes),
         "device": device,
         "direct": direct,
         "latency_seconds": growing_write.middle_and_worst(run.latencies_seconds),
@@ -59,7 +59,7 @@ class _Puts(Pass):
     """Threads that write payload, each block at its place, and flush at their end."""
 
     def __init__(self, fd: int, size_bytes: int, setting: Setting) -> None:
-        self._ring = payload.ring(bytes.fromhex(setting.seed))
+        self._ring = payload.make_ring(bytes.fromhex(setting.seed))
         super().__init__(fd, size_bytes, setting.seconds, DEPTH)
 
     def _work(self) -> None:

@@ -84,7 +84,7 @@ def _source(setting: Setting, peer: Endpoint, stack: ExitStack) -> _End:
 def _fresh(setting: Setting, peer: Endpoint, stack: ExitStack) -> _End:
     fd = source_file.open_new(setting.folder)
     stack.callback(os.close, fd)
-    size = free_space.fitting(setting.size_bytes, setting.folder)
+    size = free_space.fitting_size(setting.size_bytes, setting.folder)
     # The file gets its size here: otherwise fio would unlink it and create it again.
     os.ftruncate(fd, size)
     return _End(fd, size, False)

@@ -20,7 +20,7 @@ from probes.files import folders
 from probes.files.layers import kernel_name
 from probes.programs import fio
 from probes.storage import Setting, curve, foreign_io, placed_zones
-from probes.storage.curve import Settled, subtract_seek
+from probes.storage.curve import SettledJob, subtract_seek
 from probes.storage.sequential import cache_details
 from probes.system.platform import descriptor, os
 from probes.system.proc import is_visible
@@ -77,11 +77,11 @@ def _device(setting: Setting) -> Running:
         numbers = list(range(len(zones))) * rounds
         results, start, _ = yield from curve.run_jobs(jobs, device.name)
         each = [subtract_seek(*pair, small.median_seconds) for pair in zip(jobs, results)]
-        again = curve.doubtful([one.bytes_per_second for one in each]) if rounds == 1 else []
+        again = curve.doubtful_zones([one.bytes_per_second for one in each]) if rounds == 1 else []
         if again:
             # Somebody else's write may have slowed one short read: a weak zone is slow each time.
             retries = _once_more(device.fd, [zones[number] for number in again], each_seconds)
-            with fio.running(retries, curve.deadline(retries)) as run:
+            with fio.run_jobs(retries, curve.deadline(retries)) as run:
                 outcomes = run.results()
             numbers += again * curve.AGAIN
             results += outcomes
@@ -89,7 +89,7 @@ def _device(setting: Setting) -> Running:
         yield from curve.samples(each)
         moved_bytes = sum(one.moved_bytes for one in each)
         _refuse_nothing(setting.device, moved_bytes, below, _read_below(device.name))
-        counted = foreign_io.around(device.name, start, foreign_io.look(device.name), moved_bytes)
+        counted = foreign_io.counts(device.name, start, foreign_io.look(device.name), moved_bytes)
     looks = list(zip(numbers, each, results))
     rows = [
         _row(zone, device.size_bytes, [(one, read) for i, one, read in looks if i == number])
@@ -108,8 +108,7 @@ def _device(setting: Setting) -> Running:
     }
 
 
-def _row(zone: Zone, device_bytes: int, looks: Sequence[tuple[Settled, fio.Result]]) -> Details:
-    """Returns a zone's row, from all reads of it."""
+def _row(zone: Zone, device_bytes: int, looks: Sequence[tuple[SettledJob, fio.Result]]) -> Details:
     return {
         "from_ratio": zone.start_bytes / device_bytes,
         "to_ratio": zone.end_bytes / device_bytes,

@@ -43,7 +43,7 @@ __all__ = [
     "NoAnswer",
     "Tell",
     "Work",
-    "answered",
+    "call_until",
     "apart",
     "end_with_parent",
     "failure",
@@ -52,7 +52,7 @@ __all__ = [
     "one_line",
     "overwrite_variable",
     "spawn",
-    "uninterrupted",
+    "delay_signals",
 ]
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ HANGS = "it waits in the kernel (state D) and ends when the mount answers"
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
+def delay_signals() -> Iterator[None]:
     """Delays signals to the end of the block: a handler's exception in a fork would be lost."""
     pending: List[int] = []
     handlers = {}
@@ -85,7 +85,7 @@ class NoAnswer(Exception):
     """A call did not come back in time; the text names it in one line."""
 
 
-def answered(what: str, deadline: float, work: Callable[[], T]) -> T:
+def call_until(what: str, deadline: float, work: Callable[[], T]) -> T:
     """Returns the result of work(), if it comes before the deadline by time.monotonic().
 
     what: the place and the call, for the message. Errors: NoAnswer; those of work().

@@ -61,8 +61,6 @@ class Memory:
 
 
 class ProcessStat(NamedTuple):
-    """One process."""
-
     pid: int
     name: str
     parent: int

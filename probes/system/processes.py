@@ -150,13 +150,13 @@ class Account:
                 if each.pid not in ours and (each.pid, each.started_ticks) not in self.servers
             )
             self.other_cpu_seconds += sum(
-                self._grown(each) + inherited.get(each.pid, 0.0)
+                self._cpu_growth(each) + inherited.get(each.pid, 0.0)
                 for each in others
                 if not each.kernel and (each.core is None or each.core in cores)
             )
         self.processes, self.clock_seconds = processes, clock_seconds
 
-    def living(self) -> set[int]:
+    def living_servers(self) -> set[int]:
         """Returns the servers that were alive at the last reading."""
         return {
             pid
@@ -164,7 +164,7 @@ class Account:
             if pid in self.processes and self.processes[pid].started_ticks == started
         }
 
-    def _grown(self, now: ProcessStat) -> float:
+    def _cpu_growth(self, now: ProcessStat) -> float:
         old = self.processes.get(now.pid)
         old_seconds = old.cpu_seconds if old is not None and same(old, now) else 0.0
         return max(0.0, now.cpu_seconds - old_seconds)

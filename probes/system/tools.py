@@ -62,7 +62,7 @@ def _is_program(path: str) -> bool:
     return os.path.isfile(path) and os.access(path, os.X_OK)  # noqa: PTH113
 
 
-def printed(command: Sequence[str], seconds: float, complaints: bool = False) -> str:
+def program_output(command: Sequence[str], seconds: float, complaints: bool = False) -> str:
     """Returns a program's standard output; empty: it is missing or did not end in its time.
 
     command: the program by its path, or by its name for find(). complaints: with its standard
@@ -89,7 +89,7 @@ def printed(command: Sequence[str], seconds: float, complaints: bool = False) ->
 def version(name: str) -> str | None:
     """Returns the version of a program; None: not installed, or not printed."""
     option = VERSION_OPTIONS.get(name, "--version")
-    return parse_version(printed((name, option), ANSWER_SECONDS, complaints=True))
+    return parse_version(program_output((name, option), ANSWER_SECONDS, complaints=True))
 
 
 def versions() -> dict[str, str]:

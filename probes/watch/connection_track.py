@@ -10,7 +10,7 @@ from probes.core.copy_trace import SocketLook
 from probes.core.records import Details
 from probes.sockets import limits, tcp_info
 from probes.sockets.sock_diag import Socket, parse
-from probes.watch.trace_rows import socket_row, thinned
+from probes.watch.trace_rows import socket_row, thinned_rows
 
 MOST_LOOKS = 2000  # even: see Track.take
 """Limit of looks at one connection, some hundred bytes each."""
@@ -37,9 +37,9 @@ class Connection:
     received_bytes: int
     looks: int
     sender: Optional[Details]
-    """Details of limits.of_sender(); None: too few looks."""
+    """Details of limits.sender_details(); None: too few looks."""
     receiver: Optional[Details]
-    """Details of limits.of_receiver(); None: too few looks."""
+    """Details of limits.receiver_details(); None: too few looks."""
     congestion_control: Optional[str]
     send_buffer_bytes: Optional[int]
     """Largest size in that time."""
@@ -124,7 +124,7 @@ class Track:
         )
         return sent, received
 
-    def between(self, began: float, ended: float) -> Connection:
+    def connection_between(self, began: float, ended: float) -> Connection:
         """Returns its figures between two moments of this host's clock."""
         inside = [each for each in self.looks if began <= each.clock_seconds <= ended]
         sent, received = self.moved_bytes(began, ended)
@@ -141,15 +141,15 @@ class Track:
             sent_bytes=sent,
             received_bytes=received,
             looks=len(read),
-            sender=limits.of_sender(glimpses) if glimpses else None,
-            receiver=limits.of_receiver(glimpses) if glimpses else None,
+            sender=limits.sender_details(glimpses) if glimpses else None,
+            receiver=limits.receiver_details(glimpses) if glimpses else None,
             congestion_control=self.state.congestion_control,
             process=self.process,
             send_buffer_bytes=max((each.send_buffer_bytes for each in memories), default=None),
             receive_buffer_bytes=max(
                 (each.receive_buffer_bytes for each in memories), default=None
             ),
-            rows=tuple(socket_row(each, began) for each in thinned(looks)),
+            rows=tuple(socket_row(each, began) for each in thinned_rows(looks)),
         )
 
 

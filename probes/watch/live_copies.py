@@ -17,7 +17,7 @@ from probes.sockets.sock_diag import Socket, Sockets, parse
 from probes.system.waiting import select
 from probes.watch import running_copies
 from probes.watch.connection_track import Track
-from probes.watch.running_copies import LEAST_BYTES, CopyFilter, Running, counted
+from probes.watch.running_copies import LEAST_BYTES, CopyFilter, Running, payload_of
 from probes.watch.socket_watch import Observations, Watch
 
 REPORT_SECONDS, SHOWN_SECONDS = 1.0, 5.0
@@ -70,13 +70,13 @@ class _Copy:
             self.rate, self.moved_at = 0.0, now - QUIET_SECONDS - 1
         if state is None or lasted <= 0:
             return
-        counts = counted(state)
+        counts = payload_of(state)
         grown = tuple(max(0, new - old) for new, old in zip(counts, self.counts))
         self.rate = sum(grown) / lasted
         self.counts, self.counted_at = counts, look.clock_seconds
         # The rate from which on a search takes a connection for a copy.
         if sum(grown) * SEARCH_SECONDS >= LEAST_BYTES * lasted:
-            self.moved_at, self.running = now, _moving(self.running, grown)
+            self.moved_at, self.running = now, _add_traffic(self.running, grown)
 
     def snapshot(self, now: float, observe: bool) -> LiveCopy:
         copy = LiveCopy(self.track.state.identity, self.running, self.rate, None)
@@ -84,7 +84,7 @@ class _Copy:
             return copy
         began = max(self.began, min(now - SHOWN_SECONDS, self.reported_at))
         self.reported_at = now
-        copy = replace(copy, observed=self.watch.observed(began, now))
+        copy = replace(copy, observed=self.watch.observations(began, now))
         for looks in (self.track.looks, self.watch.thread_looks):
             del looks[:-KEPT_LOOKS]
         self.track.every = 1
@@ -159,7 +159,7 @@ class _Live:
             e.identity for e in states if (e.peer, e.local) in ends and running_copies.serves(e)
         }
         by_identity = {each.identity: each for each in states if each.identity not in twice}
-        counts = {identity: counted(each) for identity, each in by_identity.items()}
+        counts = {identity: payload_of(each) for identity, each in by_identity.items()}
         grown = {
             each: tuple(now - old for now, old in zip(counts[each], self.counts[each]))
             for each in counts.keys() & self.counts.keys()
@@ -204,8 +204,8 @@ class _Live:
         ends = link and (link.own_address, link.own_port, link.peer_address, link.peer_port)
         if ends != (*local, *peer):
             return None
-        running = _moving(running, grown)
-        watch = Watch(running_copies.setting(running, 0.0), self.sockets)
+        running = _add_traffic(running, grown)
+        watch = Watch(running_copies.watch_setting(running, 0.0), self.sockets)
         track = watch.tracks[state.identity] = Track(state, self.sockets.question(state))
         watch.search_at = watch.count_at = float("inf")
         watch.once()
@@ -214,10 +214,10 @@ class _Live:
             watch.threads.close()
             return None
         now = time.monotonic()
-        return _Copy(running, watch, track, counted(newest), now, now, now, rate)
+        return _Copy(running, watch, track, payload_of(newest), now, now, now, rate)
 
 
-def _moving(running: Running, grown: Tuple[int, ...]) -> Running:
+def _add_traffic(running: Running, grown: Tuple[int, ...]) -> Running:
     """Returns the copy with its traffic of a second: in less a slow one may move nothing."""
     sent, received = grown
     return replace(running, moved_bytes={"sent_bytes": sent, "received_bytes": received})

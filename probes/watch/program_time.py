@@ -29,7 +29,7 @@ def bins(looks: Sequence[ThreadSnapshot], began: float, ended: float) -> List[Bi
     inside = [each for each in in_time if each.waits_for is not None]
     if len(inside) < max(LEAST_LOOKS, KNOWN_RATIO * len(in_time)):
         return []
-    used = _used(inside, _busiest(inside))
+    used = _seconds_by_look(inside, _busiest(inside))
     step = max(LOOKS_OF_A_BIN, -(-len(inside) // MOST_BINS))
     ends = [*range(0, len(inside) - 1, step), len(inside) - 1]
     rows: List[Bin] = [_row(inside[0].clock_seconds - began, (0.0, 0.0, 0.0), used[0])]
@@ -62,7 +62,7 @@ def _busiest(looks: Sequence[ThreadSnapshot]) -> int:
     return max(last, key=lambda thread: last[thread] - first[thread], default=0)
 
 
-def _used(looks: Sequence[ThreadSnapshot], thread: int) -> List[Tuple[float, float]]:
+def _seconds_by_look(looks: Sequence[ThreadSnapshot], thread: int) -> List[Tuple[float, float]]:
     """Returns a thread's seconds on a core and in the run queue since its first look, by look."""
     first: Optional[Tuple[float, float]] = None
     used, rows = (0.0, 0.0), []

@@ -31,10 +31,12 @@ LONG_RATIO = 0.5
 
 
 @contextlib.contextmanager
-def watched(pids: Callable[[], Sequence[int]], disk_verb: str) -> Iterator[List[ThreadSnapshot]]:
+def watch_threads(
+    pids: Callable[[], Sequence[int]], disk_verb: str
+) -> Iterator[List[ThreadSnapshot]]:
     """Looks at a program's processes until the block ends; yields the growing list of looks.
 
-    disk_verb: see thread_calls.Calls.of_program().
+    disk_verb: see thread_calls.Calls.program_wait().
     """
     looks: List[ThreadSnapshot] = []
     done = threading.Event()
@@ -60,7 +62,7 @@ def _look(
             used = time.thread_time()
             states = threads.look(pids())
             if states:
-                waits_for = calls.of_program(states, disk_verb)
+                waits_for = calls.program_wait(states, disk_verb)
                 looks.append(ThreadSnapshot(time.monotonic(), states, waits_for))
                 if len(looks) > MOST_LOOKS:
                     del looks[1::2]

@@ -130,13 +130,13 @@ def find(
     server: Tuple[int, ...] = ()
     if state is not None and carries_most(state, served, now):
         server = busiest_server(used, server_seconds())
-    running = _running(state, first, target, family, server)
-    grown = _grown_beside(state, first, last, running.pids)
+    running = _describe_copy(state, first, target, family, server)
+    grown = _growth_beside(state, first, last, running.pids)
     share_ratio = max(grown) / sum(grown) if sum(grown) else 1.0
     return replace(running, connections=max(1, len(grown)), share_ratio=share_ratio)
 
 
-def counted(state: Socket) -> Tuple[int, int]:
+def payload_of(state: Socket) -> Tuple[int, int]:
     """Returns the payload that a connection has sent (and the peer acknowledged) and received."""
     figures = tcp_info.decode(state.info)
     return int(figures.get("acknowledged_bytes", 0)), int(figures.get("received_bytes", 0))
@@ -235,12 +235,12 @@ def _busiest(
 ) -> Optional[Socket]:
     """Returns the connection that moved most; None: none moved enough to carry a copy."""
 
-    def grown(each: Socket) -> int:
+    def growth_of(each: Socket) -> int:
         was = first.get(each.identity)
-        return sum(counted(each)) - (sum(counted(was)) if was is not None else 0)
+        return sum(payload_of(each)) - (sum(payload_of(was)) if was is not None else 0)
 
-    best = max((each for each in last if each.identity in first), key=grown, default=None)
-    if best is None or (grown(best) < LEAST_BYTES and not exactly):
+    best = max((each for each in last if each.identity in first), key=growth_of, default=None)
+    if best is None or (growth_of(best) < LEAST_BYTES and not exactly):
         return None
     if exactly or not serves(best):
         return best
@@ -250,12 +250,12 @@ def _busiest(
     return next(asks, best)
 
 
-def _grown_beside(
+def _growth_beside(
     state: Optional[Socket], first: Dict[bytes, Socket], last: List[Socket], pids: Tuple[int, ...]
 ) -> List[int]:
     """Returns the traffic of each of the processes' connections to that server with a copy."""
     growths = [
-        sum(counted(each)) - sum(counted(first[each.identity]))
+        sum(payload_of(each)) - sum(payload_of(first[each.identity]))
         for each in last
         if state is not None and each.identity in first and each.peer == state.peer
         if not pids or open_files.holders(each.inode, list(pids))
@@ -288,8 +288,8 @@ def busiest_server(old: Dict[int, float], new: Dict[int, float]) -> Tuple[int, .
 
 def carries_most(state: Socket, old: List[Socket], new: List[Socket]) -> bool:
     """Whether a connection had nearly all traffic of the file server's connections."""
-    old_bytes = {each.identity: sum(counted(each)) for each in old}
-    grown = {each.identity: sum(counted(each)) - old_bytes.get(each.identity, 0) for each in new}
+    old_bytes = {each.identity: sum(payload_of(each)) for each in old}
+    grown = {each.identity: sum(payload_of(each)) - old_bytes.get(each.identity, 0) for each in new}
     return grown.get(state.identity, 0) > OWN_RATIO * sum(grown.values())
 
 
@@ -301,7 +301,7 @@ def serves(state: Socket) -> bool:
     return bool(listeners(local[0], local[1]))
 
 
-def _running(
+def _describe_copy(
     state: Optional[Socket],
     first: Dict[bytes, Socket],
     target: CopyFilter,
@@ -331,11 +331,11 @@ def _running(
         program=stats[pids[0]].name.partition("[")[0] if pids and pids[0] in stats else None,
         reads=_place(pids, family, writes=False),
         writes=_place(pids, family, writes=True),
-        moved_bytes=_grown(state, first, family.io, now),
+        moved_bytes=_moved_bytes(state, first, family.io, now),
     )
 
 
-def _grown(
+def _moved_bytes(
     state: Optional[Socket],
     first: Dict[bytes, Socket],
     old: Optional[ProcessIo],
@@ -343,8 +343,8 @@ def _grown(
 ) -> Dict[str, int]:
     grown: Dict[str, int] = {}
     if state is not None:
-        sent, received = counted(state)
-        was_sent, was_received = counted(first[state.identity])
+        sent, received = payload_of(state)
+        was_sent, was_received = payload_of(first[state.identity])
         grown.update(sent_bytes=sent - was_sent, received_bytes=received - was_received)
     if old is not None and new is not None:
         read = max(0, new.read_bytes - old.read_bytes)
@@ -361,7 +361,7 @@ def _place(pids: List[int], family: _Family, writes: bool) -> Optional[Place]:
         file = open_files.busiest(old_files, open_files.regular_files(pid), writes)
         place = None if file is None else open_files.place(pid, file)
         if file is not None and place is not None:
-            size_bytes = open_files.grown(old_files, file)
+            size_bytes = open_files.growth(old_files, file)
             # A receiver may read what it writes.
             places.append((size_bytes > 0 and file.writes == writes, size_bytes, place))
     return max(places, key=lambda each: each[:2])[2] if places else None
@@ -380,7 +380,7 @@ def sends_more(running: Running) -> Optional[bool]:
     return None if running.link is None else sent >= received
 
 
-def setting(running: Running, seconds: float) -> Setting:
+def watch_setting(running: Running, seconds: float) -> Setting:
     """Returns the setting of a watch: the copy's connection, its programs, its file's disk."""
     link, place = running.link, place_of(running, sends_more(running))
     device = place.device if place is not None else None

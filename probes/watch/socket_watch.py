@@ -18,7 +18,7 @@ from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 from probes.core import field_types
 from probes.core.copy_trace import Bin, CountLook, ProgramLook, ThreadLook
 from probes.core.field_types import Address, Port, Seconds, Text
-from probes.files.open_files import Tally, owners, serving
+from probes.files.open_files import Tally, owners, servers_of_peer
 from probes.sockets.sock_diag import Sockets
 from probes.system import proc
 from probes.system.platform import os
@@ -32,7 +32,7 @@ from probes.watch.trace_rows import (
     CounterSnapshot,
     ThreadSnapshot,
     count_rows,
-    thinned,
+    thinned_rows,
     thread_rows,
 )
 
@@ -99,7 +99,7 @@ class Setting:
     pids: Tuple[field_types.Count, ...] = ()
     """Programs that make the copy; empty: the file server's are searched."""
     disk_verb: Text = ""
-    """See thread_calls.Calls.of_program()."""
+    """See thread_calls.Calls.program_wait()."""
 
 
 def observe(
@@ -122,7 +122,7 @@ def observe(
     copied = window()
     if copied is None:
         return Observations(())
-    return replace(watch.observed(float(copied[0]), float(copied[1])), cpu_ratio=share)
+    return replace(watch.observations(float(copied[0]), float(copied[1])), cpu_ratio=share)
 
 
 @dataclass
@@ -197,7 +197,7 @@ class Watch:
         if self.serving:
             states, waits_for = self.threads.look(self.serving), None
             if self.setting.pids and states:
-                waits_for = self.calls.of_program(states, self.setting.disk_verb)
+                waits_for = self.calls.program_wait(states, self.setting.disk_verb)
             self.thread_looks.append(ThreadSnapshot(time.monotonic(), states, waits_for))
             if len(self.thread_looks) > MOST_THREAD_LOOKS:
                 del self.thread_looks[1::2]
@@ -298,20 +298,20 @@ class Watch:
 
         Empty where it cannot be distinguished from those of others, or is the kernel's.
         """
-        pids = serving(stats, os.getppid(), self.setting.peer_address)
+        pids = servers_of_peer(stats, os.getppid(), self.setting.peer_address)
         pids = {pid for pid in pids if not stats[pid].kernel}
         if len(pids) > 1:
             pids = {pid for pid in pids if stats[pid].started_ticks >= self.began_ticks}
         return pids if len(pids) == 1 else set()
 
-    def observed(self, began: float, ended: float) -> Observations:
+    def observations(self, began: float, ended: float) -> Observations:
         """Returns the observations between two moments of this host's clock."""
         return Observations(
             tuple(self.connections(began, ended)),
-            tuple(thinned(thread_rows(self.thread_looks, began, ended))),
-            tuple(thinned(count_rows(self.counts, began, ended))),
+            tuple(thinned_rows(thread_rows(self.thread_looks, began, ended))),
+            tuple(thinned_rows(count_rows(self.counts, began, ended))),
             bins=tuple(bins(self.thread_looks, began, ended)),
-            io_looks=tuple(thinned(_program_looks(self.io_looks, began, ended))),
+            io_looks=tuple(thinned_rows(_program_looks(self.io_looks, began, ended))),
         )
 
     def connections(self, began: float, ended: float) -> List[Connection]:
@@ -324,7 +324,7 @@ class Watch:
         figures = []
         for identity in sorted(sizes, key=lambda each: -sizes[each])[:MOST_TOLD]:
             if sizes[identity] > TOLD_SHARE * largest:
-                figures.append(self.tracks[identity].between(began, ended))
+                figures.append(self.tracks[identity].connection_between(began, ended))
         return figures
 
 

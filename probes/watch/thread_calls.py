@@ -64,7 +64,7 @@ _READERS = ("folio_wait", "wait_on_page", "filemap")
 """Parts of the names of kernel functions in which a thread waits."""
 
 
-def by_function(name: str, disk_verb: str) -> Optional[str]:
+def function_wait(name: str, disk_verb: str) -> Optional[str]:
     """Returns the kind of a wait for a disk by the kernel's function (/proc/PID/wchan), or None."""
     # mm/page-writeback.c: writers wait in balance_dirty_pages() while too much is unwritten
     if any(each in name for each in _WRITERS):
@@ -90,9 +90,9 @@ class Calls:
         call = parse(line, platform.machine())
         if call is None or call[1] is None:
             return None if call is None else call[0]
-        return self._of_file(thread, call[1], call[0])
+        return self._file_wait(thread, call[1], call[0])
 
-    def of_program(self, threads: Sequence[ThreadState], disk_verb: str) -> Optional[str]:
+    def program_wait(self, threads: Sequence[ThreadState], disk_verb: str) -> Optional[str]:
         """Returns the wait of a program's threads: READ or WRITE where one does, else SEND, OTHER.
 
         disk_verb: READ, WRITE, OTHER for a wait for a disk with an unknown call; empty: by the
@@ -106,7 +106,7 @@ class Calls:
             if kind == RUNNING:
                 continue
             if kind is None and each.state == WAITS_FOR_DISK:
-                kind = by_function(text(f"/proc/{each.thread}/wchan"), disk_verb)
+                kind = function_wait(text(f"/proc/{each.thread}/wchan"), disk_verb)
                 if kind is None:
                     return None
             if kind == OTHER and each.state == WAITS_FOR_DISK and disk_verb in (READ, WRITE):
@@ -115,7 +115,7 @@ class Calls:
             kinds.add(kind or OTHER)
         return next((each for each in (READ, WRITE, SEND) if each in kinds), OTHER)
 
-    def _of_file(self, thread: int, descriptor: int, verb: str) -> str:
+    def _file_wait(self, thread: int, descriptor: int, verb: str) -> str:
         """Returns the verb for a file of a local disk; the kind of wait for a socket or a mount.
 
         There is no stat(2) of the file: in a mount that hangs it would not return.
@@ -135,11 +135,11 @@ class Calls:
 
     def _seen_by(self, thread: int) -> List[folders.MountEntry]:
         if not self._mounts.get(thread):
-            self._mounts[thread] = _parsed(text(f"/proc/{thread}/mountinfo"))
+            self._mounts[thread] = _parse_mounts(text(f"/proc/{thread}/mountinfo"))
         return self._mounts[thread]
 
 
 @functools.lru_cache(maxsize=4)
-def _parsed(mountinfo: str) -> List[folders.MountEntry]:
+def _parse_mounts(mountinfo: str) -> List[folders.MountEntry]:
     """Parses mounts once for all threads that see the same ones."""
     return folders.parse_mountinfo(mountinfo)

@@ -21,8 +21,6 @@ _STATE, _USER, _SYSTEM = 0, 11, 12
 
 
 class ThreadState(NamedTuple):
-    """One thread at one moment."""
-
     thread: int
     state: str
     run_seconds: float
@@ -56,7 +54,7 @@ class Threads:
     def _read(self, pid: int, thread: int) -> Optional[ThreadState]:
         try:
             if thread not in self._files:
-                self._open(pid, thread)
+                self._open_files(pid, thread)
             stat, schedstat = self._files[thread]
             counted = os.pread(schedstat, 80, 0) if schedstat >= 0 else b""
             return parse(thread, os.pread(stat, 512, 0), counted)
@@ -64,7 +62,7 @@ class Threads:
             self._forget(thread)
             return None
 
-    def _open(self, pid: int, thread: int) -> None:
+    def _open_files(self, pid: int, thread: int) -> None:
         folder = f"/proc/{pid}/task/{thread}"
         stat = os.open(f"{folder}/stat", os.O_RDONLY)
         schedstat = -1

@@ -23,7 +23,7 @@ class ThreadSnapshot(NamedTuple):
     clock_seconds: float
     threads: Sequence[ThreadState]
     waits_for: Optional[str] = None
-    """Result of thread_calls.Calls.of_program(); None: not known, or not requested."""
+    """Result of thread_calls.Calls.program_wait(); None: not known, or not requested."""
 
 
 class CounterSnapshot(NamedTuple):
@@ -36,22 +36,21 @@ class CounterSnapshot(NamedTuple):
     """Seconds since boot that each core was busy, and idle with a task waiting for a disk."""
 
 
-def thinned(rows: Sequence[T], limit: int = MOST_ROWS) -> List[T]:
+def thinned_rows(rows: Sequence[T], limit: int = MOST_ROWS) -> List[T]:
     """Returns at most `limit` of the rows, evenly spaced, and always the last."""
     step = max(1, -(-len(rows) // max(1, limit)))
     return list(rows[::-1][::step][::-1])
 
 
 def socket_row(glimpse: Glimpse, began: float) -> SocketLook:
-    """Returns the row of one look at a connection."""
     figures = {**read(glimpse), "elapsed_seconds": glimpse.elapsed_seconds - began}
-    return SocketLook._make(_short(figures.get(name)) for name in SocketLook._fields)
+    return SocketLook._make(_rounded_value(figures.get(name)) for name in SocketLook._fields)
 
 
 def thread_rows(looks: Sequence[ThreadSnapshot], began: float, ended: float) -> List[ThreadLook]:
     """Returns rows of the looks in a time span; needs at least two looks."""
     around = began - AROUND_SECONDS, ended + AROUND_SECONDS
-    looks = thinned([each for each in looks if around[0] <= each.clock_seconds <= around[1]])
+    looks = thinned_rows([each for each in looks if around[0] <= each.clock_seconds <= around[1]])
     if len(looks) < 2:
         return []
     growths = [_growth(*pair) for pair in zip(looks, looks[1:])]
@@ -81,7 +80,7 @@ def thread_rows(looks: Sequence[ThreadSnapshot], began: float, ended: float) -> 
             run,
             wait,
         )
-        rows.append(ThreadLook._make(map(_short, row)))
+        rows.append(ThreadLook._make(map(_rounded_value, row)))
     return rows
 
 
@@ -119,7 +118,7 @@ def count_rows(looks: Sequence[CounterSnapshot], began: float, ended: float) -> 
         # The count before the copy stands for its beginning.
         elapsed = max(0.0, look.clock_seconds - began)
         row = (elapsed, *(counts or (None, None)), waiting, busiest)
-        rows.append(CountLook._make(map(_short, row)))
+        rows.append(CountLook._make(map(_rounded_value, row)))
     return rows
 
 
@@ -128,6 +127,6 @@ def _since(now: Optional[int], was: Optional[int]) -> Optional[int]:
     return None if now is None or was is None or now < was else now - was
 
 
-def _short(value: Optional[float]) -> Optional[float]:
+def _rounded_value(value: Optional[float]) -> Optional[float]:
     """Rounds to microseconds, or six digits of a ratio."""
     return value if value is None or isinstance(value, int) else round(value, 6)

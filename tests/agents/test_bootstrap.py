@@ -2,7 +2,7 @@
 
 import pytest
 
-from bottleneck.agents.bootstrap import explained
+from bottleneck.agents.bootstrap import explain_failure
 
 SAID = (
     "@@@@\nWARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!\nHost key verification failed.",
@@ -23,4 +23,4 @@ SAID = (
 def test_no_agent_comes_for_a_reason_in_plain_words(golden, spec):
     for said in SAID:
         golden(f"# {said.splitlines()[-1]}")
-        golden("  {}; {}".format(*explained(spec, "the server's agent did not start", said)))
+        golden("  {}; {}".format(*explain_failure(spec, "the server's agent did not start", said)))

@@ -73,7 +73,7 @@ def run(monkeypatch, measure, path, value):
             reached(session, stack, share=False)
             session.carry_out(measure(order_of(session, stack)))
     except Exception as error:  # as the commands do
-        code, sentence = exits.of_error(error)
+        code, sentence = exits.exit_of_error(error)
     return session, code, sentence
 
 
@@ -209,7 +209,7 @@ def test_a_reply_without_what_it_must_have_is_one_line(monkeypatch, reply, kind)
         else:
             with host.hold("loopback", loopback.Setting(), Endpoint(), 5.0):
                 pass
-    code, sentence = exits.of_error(raised.value)
+    code, sentence = exits.exit_of_error(raised.value)
     assert code == exits.UNREACHABLE
     assert sentence and "\n" not in sentence
 
@@ -218,7 +218,7 @@ def test_a_refusal_that_is_one_stays_one():
     refusal = {"refused": {"kind": "login", "text": "no such user"}}
     with replier(refusal) as host, pytest.raises(Refused, match="no such user") as raised:
         host.ask("facts", seconds=5.0)
-    assert exits.of_error(raised.value)[0] == exits.REFUSED
+    assert exits.exit_of_error(raised.value)[0] == exits.REFUSED
 
 
 def test_every_kind_of_refusal_has_its_exit_code():

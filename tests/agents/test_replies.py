@@ -9,7 +9,7 @@ import pytest
 
 from bottleneck import __version__
 from bottleneck.agents import hosts, protocol, replies
-from bottleneck.agents.replies import Replies, Unasked
+from bottleneck.agents.replies import Replies, UnaskedReply
 from probes.core import typed
 from probes.core.records import Sample
 
@@ -61,9 +61,9 @@ def test_a_reply_to_no_request_ends_the_agent(number):
 
 def test_a_second_answer_ends_the_agent():
     waiting = expecting(1, 2)
-    waiting.put(line(1, answer=1))
-    with pytest.raises(Unasked, match="not requested"):
-        waiting.put(line(1, answer=1))
+    waiting.take_line(line(1, answer=1))
+    with pytest.raises(UnaskedReply, match="not requested"):
+        waiting.take_line(line(1, answer=1))
 
 
 def test_what_is_late_is_no_offence_but_has_a_bound(monkeypatch):
@@ -71,32 +71,32 @@ def test_what_is_late_is_no_offence_but_has_a_bound(monkeypatch):
     waiting = expecting(1)
     waiting.forget(1)
     for _ in range(3):
-        waiting.put(line(1, sample=[0, 0]))
-    with pytest.raises(Unasked):
-        waiting.put(line(1, sample=[0, 0]))
+        waiting.take_line(line(1, sample=[0, 0]))
+    with pytest.raises(UnaskedReply):
+        waiting.take_line(line(1, sample=[0, 0]))
 
 
 def test_what_was_read_makes_room_and_one_request_has_its_own_bound():
     waiting = expecting(*range(1, 9))
     for number in range(1, 9):
-        waiting.put(line(number, more=LONG))
+        waiting.take_line(line(number, more=LONG))
         assert waiting.get(number, 1.0)["more"] == LONG
-    with pytest.raises(Unasked, match="too much data"):
+    with pytest.raises(UnaskedReply, match="too much data"):
         for _ in range(replies.MOST_BYTES // len(LONG)):
-            waiting.put(line(1, more=LONG))
+            waiting.take_line(line(1, more=LONG))
 
 
 def test_all_requests_together_have_a_bound():
     waiting = expecting(*range(1, 9))
-    with pytest.raises(Unasked, match="too much data"):
+    with pytest.raises(UnaskedReply, match="too much data"):
         for number in range(1, 9):
-            waiting.put(line(number, more=LONG))
+            waiting.take_line(line(number, more=LONG))
 
 
 def test_what_nobody_will_read_makes_room():
     waiting = expecting(*range(1, 9))
     for number in range(1, 9):
-        waiting.put(line(number, more=LONG))
+        waiting.take_line(line(number, more=LONG))
         waiting.forget(number)
     assert waiting._unread_bytes == 0
 
@@ -104,9 +104,9 @@ def test_what_nobody_will_read_makes_room():
 def test_a_session_has_a_bound_that_grows_with_what_is_asked(monkeypatch):
     monkeypatch.setattr(replies, "MOST_SESSION_BYTES", 2 * len(LONG))
     waiting = expecting(1, 2, 3)
-    with pytest.raises(Unasked, match="too much data"):
+    with pytest.raises(UnaskedReply, match="too much data"):
         for number in (1, 2, 3):
-            waiting.put(line(number, more=LONG))
+            waiting.take_line(line(number, more=LONG))
             waiting.get(number, 1.0)
 
 

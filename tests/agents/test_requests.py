@@ -98,7 +98,9 @@ def test_a_key_that_nobody_gave_a_meaning_is_refused_to_everybody(monkeypatch):
 @pytest.mark.parametrize(("do", "name"), EVERY)
 def test_what_leads_to_other_paths_and_programs_is_refused_in_every_request(do, name, monkeypatch):
     """Each key in turn; what the caller itself was handed passes."""
-    monkeypatch.setattr(request_checks._Checked, "below", lambda *_: None)  # has a test of its own
+    monkeypatch.setattr(
+        request_checks._ValueChecks, "check_below", lambda *_: None
+    )  # has a test of its own
     request, values = request_for(do, name)
     for key, kind in takes(do, name).keys.items():
         values[key] = "/run-folder" if kind == "folder?" else values[key]
@@ -431,7 +433,7 @@ def test_a_blank_line_is_a_sign_of_life_of_a_client_and_no_request():
             agent.reply_bytes = lambda line: None
             os.write(client_fd, sign)
             if not sign:
-                with pytest.raises(server.Ended, match="silent"):
+                with pytest.raises(server.SessionEnd, match="silent"):
                     agent.serve()
             os.close(client_fd)
             if sign:

@@ -18,7 +18,7 @@ from bottleneck.analysis.finding import (
 )
 from bottleneck.report.report import Report, Step
 from probes.core.records import Measured, Sample, Usage
-from probes.core.stage import described
+from probes.core.stage import stages_of
 
 READ, LINK, CORE = (
     ("disk", "server", "read"),
@@ -113,11 +113,11 @@ def test_one_run_that_lies_far_off_among_four_is_another_load_that_went() -> Non
 
 
 def speaking_stages(*stages: str) -> dict[str, tuple[str, ...]]:
-    return {each.name: each.speaks_of for each in described(stages)}
+    return {each.name: each.speaks_of for each in stages_of(stages)}
 
 
 def behind(one: CopyDiagnosis, *stages: str, base: Report | None = None) -> str | None:
-    refines = {each.name: each.refines for each in described(stages)}
+    refines = {each.name: each.refines for each in stages_of(stages)}
     look = refining_stage(base or report(RATE), Diagnosis(None, (one,), ""), ("3.1.1",), refines)
     return None if look is None else look.stage
 

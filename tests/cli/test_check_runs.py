@@ -8,7 +8,7 @@ import pytest
 from bottleneck.cli import check_runs, exits
 from bottleneck.cli.check_runs import terms
 from bottleneck.cli.documents import Output
-from bottleneck.cli.options import Expected, Time
+from bottleneck.cli.options import Expectations, Time
 from bottleneck.login.target import parse
 from bottleneck.report import document_file, report
 from bottleneck.run.plan import Options
@@ -68,7 +68,7 @@ def measure(monkeypatch):
 
 
 def expecting(*warn, baseline=None):
-    return terms(Expected(warn=list(warn), baseline=baseline and str(baseline)))
+    return terms(Expectations(warn=list(warn), baseline=baseline and str(baseline)))
 
 
 def test_what_looks_as_before_is_measured_once(measure, baseline):
@@ -87,7 +87,7 @@ def test_what_came_and_went_is_outvoted(measure, baseline):
     expected = expecting(baseline=baseline)
     count, final_report = measure([0.7, 1.0, 0.99, 1, 1], expected)
     assert count == 3
-    diagnosis = check_runs.documents.diagnosed(final_report)[0]
+    diagnosis = check_runs.documents.safe_diagnosis(final_report)[0]
     assert expected.judge(final_report, diagnosis, 0.0).state == "ok"
 
 

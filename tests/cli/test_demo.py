@@ -111,7 +111,7 @@ def test_a_plant_that_this_host_does_not_allow_is_refused_in_one_line(
 
 def test_without_namespaces_nothing_is_planted_and_that_is_said(monkeypatch, capsys):
     monkeypatch.setattr(hosts, "trouble", lambda: "not permitted")
-    assert demo._allowed(None) is None
+    assert demo._choose_plant(None) is None
     message = "No network namespaces on this host (not permitted): loopback, and nothing planted.\n"
     assert capsys.readouterr().err == message
 
@@ -152,7 +152,7 @@ def test_what_breaks_in_a_child_is_said_in_one_line():
     def work(tell, control):
         raise OSError(1, "Operation not permitted")
 
-    with hosts._running(work) as child, pytest.raises(Unavailable, match="not permitted"):
+    with hosts._run_child(work) as child, pytest.raises(Unavailable, match="not permitted"):
         hosts._answer(child)
 
 
@@ -161,7 +161,7 @@ def test_a_delayed_link_takes_its_time_and_loses_nothing(namespaces):
     seconds, size = 0.02, 1_000_000
 
     def far(tell, control):
-        hosts._isolated(tell, control)
+        hosts._isolate(tell, control)
         network.set_up(network.LINK, hosts.SERVER_ADDRESS)
         with socket.create_server((hosts.SERVER_ADDRESS, 4711)) as server:
             tell({})
@@ -173,7 +173,7 @@ def test_a_delayed_link_takes_its_time_and_loses_nothing(namespaces):
                 os.read(control, 1)
 
     def between(tell, control):
-        hosts._isolated(tell, control)
+        hosts._isolate(tell, control)
         for each in network.ENDS:
             network.set_up(each)
         tell({})
@@ -181,7 +181,7 @@ def test_a_delayed_link_takes_its_time_and_loses_nothing(namespaces):
 
     def near(tell, control):
         network.isolate()
-        with hosts._running(far) as server, hosts._running(between) as relaying:
+        with hosts._run_child(far) as server, hosts._run_child(between) as relaying:
             for each in (server, relaying):
                 hosts._answer(each)
             one, other = ((each, relaying.pid) for each in network.ENDS)
@@ -196,7 +196,7 @@ def test_a_delayed_link_takes_its_time_and_loses_nothing(namespaces):
                 peer.sendall(bytes(size))
                 tell({"arrived": peer.recv(1) == b"x"})
 
-    with hosts._running(near) as child:
+    with hosts._run_child(near) as child:
         assert hosts._answer(child)["handshake"] >= 2 * seconds  # it cannot be shorter
         assert hosts._answer(child) == {"arrived": True}
 
@@ -234,7 +234,7 @@ def test_a_child_that_hangs_is_killed(monkeypatch):
     def work(tell, control):
         signal.pause()
 
-    with hosts._running(work) as child:
+    with hosts._run_child(work) as child:
         pass
     with pytest.raises(ProcessLookupError):
         os.kill(child.pid, 0)

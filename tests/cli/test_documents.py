@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from bottleneck.cli import app, command_line, exits
-from bottleneck.cli.documents import Output, Saving, with_report
+from bottleneck.cli.documents import Output, Saving, add_report
 from bottleneck.cli.options import Documents
 from bottleneck.documents.formats import KINDS
 from bottleneck.documents.rows import COLUMNS
@@ -286,7 +286,7 @@ def test_a_ticket_is_for_persons_and_names_the_file_that_programs_read(tmp_path,
     ],
 )
 def test_the_report_of_a_run_is_beside_its_ticket(files, beside):
-    assert with_report(Documents(files)).files.get("json") == beside
+    assert add_report(Documents(files)).files.get("json") == beside
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ def test_the_report_of_a_run_is_beside_its_ticket(files, beside):
 )
 def test_the_command_of_a_report_repeats_it_and_shows_nothing_else(arguments, command):
     line = command_line.read(app.tree(), arguments.split())
-    assert list(line.repeating) == ["bottleneck", *command.split()]
+    assert list(line.repeat_command) == ["bottleneck", *command.split()]
 
 
 @pytest.mark.parametrize(
@@ -320,9 +320,9 @@ def test_the_command_of_a_report_repeats_it_and_shows_nothing_else(arguments, co
 )
 def test_of_a_command_that_copies_only_flags_and_braces_are_shown(typed, expected):
     line = command_line.read(app.tree(), ["diagnose", ".", "--native-command", typed])
-    assert line.repeating[-1] == expected
+    assert line.repeat_command[-1] == expected
     line = command_line.read(app.tree(), ["diagnose", ".", f"--native-command={typed}"])
-    assert line.repeating[-1] == f"--native-command={expected}"
+    assert line.repeat_command[-1] == f"--native-command={expected}"
 
 
 @pytest.mark.parametrize(
@@ -330,4 +330,4 @@ def test_of_a_command_that_copies_only_flags_and_braces_are_shown(typed, expecte
 )
 def test_an_agent_s_prefix_that_may_hold_a_secret_is_not_shown(prefix):
     line = command_line.read(app.tree(), ["diagnose", "//a/b", "--agent", f"exec:{prefix}"])
-    assert line.repeating[-1] == "exec:..."
+    assert line.repeat_command[-1] == "exec:..."

@@ -47,7 +47,7 @@ def test_a_stage_has_the_knobs_whose_field_its_setting_has(stage):
     field_names = keys(module_of(stage).Setting)
     for knob in knobs.KNOBS:
         has = stage in knob.stages and any(each in field_names for each in knob.keys)
-        assert (knob in knobs.of_stage(stage)) == has
+        assert (knob in knobs.stage_knobs(stage)) == has
 
 
 @pytest.mark.parametrize(

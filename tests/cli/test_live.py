@@ -36,7 +36,7 @@ def screen(lines=LINES, width=80, **keywords):
     view = View(**keywords)
     file = io.StringIO()
     console = Console(file=file, width=width, height=24, highlight=False)
-    show(console, live._blocks(feed, view, view.ordered(lines)))
+    show(console, live._blocks(feed, view, view.ordered_lines(lines)))
     return file.getvalue()
 
 

@@ -36,7 +36,7 @@ def ended(usage=None, **options):
 
 def plain_lines(capsys, *events, style: units.Style = "si"):
     """Returns the lines on stderr where it is no terminal."""
-    with progress.watching(False, style) as tell:
+    with progress.show_progress(False, style) as tell:
         for event in events:
             tell(event)
     return capsys.readouterr().err.splitlines()
@@ -59,7 +59,7 @@ def test_what_could_not_be_measured_says_why_and_acts_on_nothing(capsys):
 
 
 def test_rates_are_in_the_style_that_is_asked_for_and_no_others_are(capsys):
-    with progress.watching(False, "bits") as tell:
+    with progress.show_progress(False, "bits") as tell:
         tell(ended())
         assert units.rate_text(1e6) == "1.00 MB/s"
     assert "944 Mbit/s" in capsys.readouterr().err
@@ -68,7 +68,7 @@ def test_rates_are_in_the_style_that_is_asked_for_and_no_others_are(capsys):
 def test_an_interval_is_a_line_with_its_time_its_bytes_and_its_rate(capsys):
     lines = io.StringIO()
     bytes_over_time = [(0.0, 0), (0.5, 5 << 20), (0.98, 10 << 20), (1.6, 10 << 20), (2.0, 40 << 20)]
-    with progress.watching(False, "si", progress.Intervals(1.0, lines)) as tell:
+    with progress.show_progress(False, "si", progress.Intervals(1.0, lines)) as tell:
         for _ in range(2):
             tell(Event("tcp push", 0.0, 20.0))
             for each in bytes_over_time:
@@ -82,7 +82,7 @@ def test_an_interval_is_a_line_with_its_time_its_bytes_and_its_rate(capsys):
 
 
 def test_quiet_says_nothing(capsys):
-    with progress.watching(True) as tell:
+    with progress.show_progress(True) as tell:
         tell(ended())
     assert capsys.readouterr() == ("", "")
 
@@ -116,7 +116,7 @@ def lines_of(text):
 @pytest.mark.parametrize("width", [60, 71])
 def test_on_a_narrow_terminal_the_first_host_keeps_its_title(usage, width):
     title = progress.titles(width)
-    line = progress.finished(ended(usage, server=None), terminal.UNICODE, width)
+    line = progress.finished_line(ended(usage, server=None), terminal.UNICODE, width)
     assert "server" not in title and max(len(title), len(line)) < width
     assert line.endswith("100% 1.17 GiB")
     assert title.index("client CPU RAM") == line.index("100% 1.17 GiB")
@@ -136,7 +136,7 @@ def test_finished_steps_are_lines_in_columns_that_fit(usage, width):
 
 def test_the_bars_have_one_logarithmic_scale():
     bars = [
-        progress.finished(ended(bytes_per_second=rate), terminal.UNICODE, 200).count("█")
+        progress.finished_line(ended(bytes_per_second=rate), terminal.UNICODE, 200).count("█")
         for rate in (1e5, 1e6, 1e7, 1e8, 1e9, 1e10)
     ]
     assert bars == [0, 0, 12, 24, 36, 48]
@@ -193,7 +193,7 @@ def test_the_table_under_way(golden, monkeypatch, usage, width, signs):
         ("disk server read uncached", 25.7e6, {"client": None}),
     ):
         event = replace(ended(usage, bytes_per_second=rate, **hosts), step=step)
-        golden(progress.finished(event, signs, width))
+        golden(progress.finished_line(event, signs, width))
     board.take(Event("tcp push 4 connections", 10.0, 20.0))
     board.take(Event("tcp", 10.0, 20.0, sample=Sample(1.0, 118 * 10**6)))
     golden(drawn(board, width))
@@ -206,11 +206,14 @@ def test_a_dumb_terminal_has_the_same_lines_and_no_live_one(monkeypatch, usage):
         monkeypatch.setenv(name, value)
     stream = Terminal()
     monkeypatch.setattr("sys.stderr", stream)
-    with progress.watching(False) as tell:
+    with progress.show_progress(False) as tell:
         tell(Event("tcp push", 1.0, 20.0))
         tell(ended(usage))
     lines = stream.getvalue().splitlines()
-    assert lines == [progress.titles(80), progress.finished(ended(usage), terminal.UNICODE, 80)]
+    assert lines == [
+        progress.titles(80),
+        progress.finished_line(ended(usage), terminal.UNICODE, 80),
+    ]
 
 
 class FixedLoad(OwnLoad):

@@ -8,7 +8,7 @@ import pytest
 
 from bottleneck.analysis.finding import Words
 from bottleneck.cli import fleet as commands
-from bottleneck.cli.fleet_together import checked
+from bottleneck.cli.fleet_together import checked_fleet
 from bottleneck.documents import fleet as documents
 from bottleneck.documents import fleet_rows, fleet_together
 from bottleneck.fleet.collected import AT_ONCE, FleetRates, collect
@@ -278,14 +278,14 @@ ALL = {"all": True, "resume": True, "reports": Path()}
 )
 def test_what_makes_no_sense_is_refused(count, options, why):
     with pytest.raises(Refused) as refused:
-        checked(FLEET, commands.Tests(together=count, **options))
+        checked_fleet(FLEET, commands.Tests(together=count, **options))
     assert (refused.value.kind, refused.value.text[: len(why)]) == ("usage", why)
 
 
 def test_the_first_clients_are_those_that_copy_at_once_each_pair_once():
-    fleet, tests = checked(FLEET, commands.Tests(together=2))
+    fleet, tests = checked_fleet(FLEET, commands.Tests(together=2))
     assert fleet.clients == CLIENTS[:2] and tests.all
-    assert checked(FLEET, commands.Tests()) == (FLEET, commands.Tests())
+    assert checked_fleet(FLEET, commands.Tests()) == (FLEET, commands.Tests())
 
 
 @pytest.mark.long

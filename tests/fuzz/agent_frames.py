@@ -61,9 +61,9 @@ def one_input(data: bytes) -> None:
 def lines(data: bytes) -> None:
     """Decodes each line and checks its values; WireError."""
     for line in data.split(b"\n"):
-        with contextlib.suppress(protocol.WireError, server.Ended):
+        with contextlib.suppress(protocol.WireError, server.SessionEnd):
             protocol.read_greeting(line)
-        with contextlib.suppress(protocol.WireError, server.Ended):
+        with contextlib.suppress(protocol.WireError, server.SessionEnd):
             message = protocol.decode(line)
             values(message)
 
@@ -87,7 +87,7 @@ def values(message: dict[str, Any]) -> None:
 
 def record(kind: type, value: object) -> None:
     """Decodes one record of an agent, exactly and as a report would hold it."""
-    with contextlib.suppress(protocol.WireError, server.Ended):
+    with contextlib.suppress(protocol.WireError, server.SessionEnd):
         parsed = protocol.from_plain(kind, value)
         if not isinstance(parsed, Endpoint):
             protocol.encode({"again": typed.to_plain(parsed)})
@@ -201,7 +201,7 @@ def one_line(error: Exception) -> None:
 
 
 def facts(host: hosts.Host) -> None:
-    with contextlib.suppress(protocol.WireError, server.Ended):
+    with contextlib.suppress(protocol.WireError, server.SessionEnd):
         protocol.from_plain(HostFacts, host.ask("facts", 1.0))
 
 
@@ -279,7 +279,7 @@ def serving(data: bytes) -> None:
     asking = threading.Thread(target=send_requests, args=(to_it, data.split(b"\n\n")))
     asking.start()
     try:
-        with childless(), contextlib.suppress(protocol.WireError, server.Ended):
+        with childless(), contextlib.suppress(protocol.WireError, server.SessionEnd):
             served = server.Agent(requests, replies)
             try:
                 served.serve()

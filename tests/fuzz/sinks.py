@@ -76,7 +76,7 @@ def html(run_report: Report, diagnosis: Diagnosis) -> None:
 
 def answer(run_report: Report, diagnosis: Diagnosis, form: str) -> str:
     """Returns the gate's verdict in a format."""
-    text = check_runs.rendered(judge(run_report, diagnosis), form)
+    text = check_runs.judgement_text(judge(run_report, diagnosis), form)
     if form != "junit":
         plain(text)
     return text
@@ -106,7 +106,7 @@ def github(run_report: Report, diagnosis: Diagnosis) -> None:
 def words(run_report: Report, diagnosis: Diagnosis) -> None:
     """Renders the verdict in words and as JSON."""
     answer(run_report, diagnosis, "text")
-    json.loads(check_runs.rendered(judge(run_report, diagnosis), "json"))
+    json.loads(check_runs.judgement_text(judge(run_report, diagnosis), "json"))
 
 
 def redacted(run_report: Report, diagnosis: Diagnosis) -> None:

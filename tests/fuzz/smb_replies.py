@@ -19,7 +19,7 @@ from probes.core.stage import Refused, Unavailable
 from probes.files import payload
 from probes.smb import facts, leftovers, server_query, transfer
 from probes.smb import session as sessions
-from probes.smb.frames import Broken, Wire
+from probes.smb.frames import SmbError, Wire
 from probes.smb.impacket_session import Smb1Session
 from probes.smb.pipe import Pipe
 from probes.smb.pipe1 import Link1, Pipe1
@@ -27,7 +27,7 @@ from probes.smb.pipe2 import Link2, Pipe2
 from probes.smb.protection import HmacSha256, Md5, Sealer
 from probes.smb.session import Session
 from probes.smb.smbprotocol_session import Smb2Session
-from probes.smb.transfer import Load
+from probes.smb.transfer import Transfer
 from probes.sockets.tcp_info import wait_at_most
 from probes.stages.small_files import SmallFiles
 
@@ -39,7 +39,7 @@ FRAME_LIMIT_BYTES = 128 * 1024
 TICK_SECONDS = 0.1
 """Time that a server waits for the next request before it says something unasked."""
 MOST_FRAMES = 64
-RING = payload.ring(b"ring")
+RING = payload.make_ring(b"ring")
 
 
 def one_input(data: bytes) -> None:
@@ -47,7 +47,7 @@ def one_input(data: bytes) -> None:
     if data:
         try:
             KINDS[data[0] % len(KINDS)](data[1:])
-        except (Broken, Refused, Unavailable) as error:
+        except (SmbError, Refused, Unavailable) as error:
             text = getattr(error, "text", "") or str(error)
             assert "\n" not in text and text, error
 
@@ -65,7 +65,7 @@ def parsers(data: bytes) -> None:
         assert signing is None or signing.startswith("signing")
     with contextlib.suppress(struct.error):
         facts.read_clock(data)
-    with contextlib.suppress(Broken):
+    with contextlib.suppress(SmbError):
         transfer.parse_room(data)
 
 
@@ -182,7 +182,7 @@ def worked(pipe: Pipe) -> None:
     pipe.create(7, "name")
     if isinstance(pipe, Pipe2):
         transfer.ShareRoom(pipe, b"f" * 16, "share").ask()
-    while pipe.outstanding:
+    while pipe.in_flight:
         reply = pipe.wait()
         assert 0 <= reply.moved_bytes <= PIECE_BYTES
         assert len(reply.view) == (reply.moved_bytes if reply.verb == "read" else 0)
@@ -191,7 +191,9 @@ def worked(pipe: Pipe) -> None:
         elif reply.verb == "space":
             transfer.parse_room(reply.body)
     request, depth = pipe.prepare("read", PIECE_BYTES, 2)
-    for _ in Load(pipe, "read", 4 * request, RING).turning(request, depth, lambda sent: sent < 6):
+    for _ in Transfer(pipe, "read", 4 * request, RING).replies(
+        request, depth, lambda sent: sent < 6
+    ):
         pass
     deque(transfer.fetch(pipe, iter([(0, 100)]), request, depth, lambda index, part: None), 0)
     SmallFiles(pipe, "small", 100, RING).make(2, time.monotonic() + 1)

@@ -43,12 +43,12 @@ from probes.files import served_file  # noqa: E402
 from probes.files.leftovers import OnShare  # noqa: E402
 from probes.programs.samba import Samba, find_smbd, private_samba  # noqa: E402
 from probes.smb import leftovers, pipe2, run_folder  # noqa: E402
-from probes.smb.frames import Broken  # noqa: E402
+from probes.smb.frames import SmbError  # noqa: E402
 from probes.stages import small_files, smb_copy  # noqa: E402
 
 UNTOUCHED, TOUCHED, NO_TRIAL = 0, 1, 69
 SEED, MIB = "5eed", 1 << 20
-LOST = (Refused, Unavailable, Broken, OSError, ValueError)
+LOST = (Refused, Unavailable, SmbError, OSError, ValueError)
 OPEN = ("directory mask = 0777", "create mask = 0666", "force directory mode = 0777")
 SERVERS = {
     "plain": (),

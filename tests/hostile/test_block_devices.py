@@ -291,7 +291,7 @@ def test_fio_gets_a_descriptor_that_is_open_for_reading_and_is_told_to_read_alon
     fd = os.open(device.node, os.O_RDONLY)
     try:
         job = fio.Job(fd, "read", IMAGE_BYTES, 20.0, False, looping=True)
-        with fio.running([job], within()) as run:
+        with fio.run_jobs([job], within()) as run:
             run.wait_for_io()
             pid = run.process.pid
             arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
@@ -301,7 +301,7 @@ def test_fio_gets_a_descriptor_that_is_open_for_reading_and_is_told_to_read_alon
             opened = access_modes(pid, device)
             assert str(fd) in opened
             assert set(opened.values()) == {os.O_RDONLY}
-        wrong = fio.running([fio.Job(fd, "write", MIB, 1.0, False)], within())
+        wrong = fio.run_jobs([fio.Job(fd, "write", MIB, 1.0, False)], within())
         with pytest.raises(ValueError, match="reading only"):
             wrong.__enter__()
     finally:

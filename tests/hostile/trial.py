@@ -136,7 +136,7 @@ class Trial:
         self._shared = self.folder / "shared"
         self._shared.mkdir()
         (self.folder / "client").mkdir()
-        ring = payload.ring(bytes.fromhex(SEED))
+        ring = payload.make_ring(bytes.fromhex(SEED))
         (self._shared / "payload").write_bytes(payload.block(ring, 0, SIZE_BYTES))
         self._servers: dict[str, Samba] = {
             name: stack.enter_context(

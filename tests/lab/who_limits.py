@@ -47,7 +47,7 @@ class Judged:
 
 def blame(flow: Seen) -> str:
     sender, receiver = ([one for one in each if one.figures] for each in flow.both)
-    return limits.who_limits(limits.of_sender(sender), limits.of_receiver(receiver))
+    return limits.who_limits(limits.sender_details(sender), limits.receiver_details(receiver))
 
 
 def measured(

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from bottleneck.agents import hosts
-from bottleneck.agents.hosts import AgentLost, Observation, PartlyRan, Ran
+from bottleneck.agents.hosts import AgentLost, Observation, PartlyRan, Result
 from bottleneck.login.target import parse
 from bottleneck.run import plan
 from bottleneck.run.execution import Session
@@ -96,10 +96,10 @@ class ScriptedHost:
         }
         return answers[name]
 
-    def asking(self, *question: Any, **arguments: Any) -> Callable[[], Any]:
+    def start_ask(self, *question: Any, **arguments: Any) -> Callable[[], Any]:
         return partial(self.ask, *question, **arguments)
 
-    def telling(self, do: str, **fields: Any) -> Callable[[], Any]:
+    def start_tell(self, do: str, **fields: Any) -> Callable[[], Any]:
         return partial(self.tell, do, **fields)
 
     def tell(self, do: str, **fields: Any) -> Any:
@@ -125,7 +125,7 @@ class ScriptedHost:
         yield Endpoint(host="127.0.0.1", port=4455, share="media", facts=facts, **there)
 
     @contextmanager
-    def holding(self, *arguments: Any) -> Iterator[Callable[[], Endpoint]]:
+    def start_hold(self, *arguments: Any) -> Iterator[Callable[[], Endpoint]]:
         with self.hold(*arguments) as resource:
             yield lambda: resource
 
@@ -142,7 +142,7 @@ class ScriptedHost:
         watch_too: ScriptedHost | None = None,
         progress: Callable[[Sample], None] | None = None,
         *_: Any,
-    ) -> Ran:
+    ) -> Result:
         """A stage at its rate, until its size is moved or its time is over."""
         script, values = self.script, typed.to_plain(setting)
         verb, copy = (str(values.get(each, "")) for each in ("verb", "copy"))
@@ -167,7 +167,7 @@ class ScriptedHost:
         cache = {"side": "server", "requested": copy.rpartition(".")[2]}
         details = {**({"cache": cache} if copy else {}), **script.details.get(name, {})}
         pair = first, self._counters()
-        return Ran(samples, details, pair, pair if watch_too else None)
+        return Result(samples, details, pair, pair if watch_too else None)
 
     def _counters(self) -> Any:
         return typed.to_plain(Counters(self.script.clock.now(), (), (), ()))

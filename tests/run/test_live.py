@@ -12,7 +12,7 @@ import pytest
 from bottleneck.analysis.finding import TimeShare
 from bottleneck.run import live
 from bottleneck.run.live import Feed, Line, shares
-from bottleneck.run.watched_sockets import observed
+from bottleneck.run.watched_sockets import parse_observations
 from probes.core.stage import Refused, Unavailable
 from probes.system.child import Child
 from probes.watch.live_copies import LiveCopy
@@ -92,7 +92,7 @@ def test_a_line_says_which_way_the_bytes_go_and_what_moves_them(copier: Running,
 
 
 def test_lines_keep_the_shares_that_were_told_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    observation = observed(sent(0, 1 << 20))
+    observation = parse_observations(sent(0, 1 << 20))
     last_shares = (TimeShare("network", "path", 1.0),)
     monkeypatch.setattr(live, "shares", lambda running, observed: last_shares)
     events: list[Any] = []
@@ -131,5 +131,5 @@ def test_a_process_that_ended_ends_the_feed(channel: tuple[Feed, Any]) -> None:
 
 def test_of_too_few_looks_nothing_is_told() -> None:
     assert running().link == LINK
-    assert shares(running(), observed(sent(0, 0, 0))) == ()
-    assert shares(running(), observed(sent(0, 1 << 20, 2 << 20))) == ()
+    assert shares(running(), parse_observations(sent(0, 0, 0))) == ()
+    assert shares(running(), parse_observations(sent(0, 1 << 20, 2 << 20))) == ()

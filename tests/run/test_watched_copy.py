@@ -11,7 +11,7 @@ from bottleneck.run.watched_copy import End, moves, side_of, step_of, window_rat
 from probes.core.copy_trace import SocketLook
 from probes.core.records import Measured, Sample, Skipped, Usage
 from probes.files.open_files import Place
-from probes.watch.running_copies import Link, Running, place_of, sends_more, setting
+from probes.watch.running_copies import Link, Running, place_of, sends_more, watch_setting
 
 LINK = Link("10.0.0.1", 40000, "10.0.0.2", 445, serving=False, kernel=False)
 MIB = 1 << 20
@@ -166,15 +166,15 @@ def test_the_mounts_dialect_is_kept_and_a_wait_for_its_file_is_one_for_the_other
     copier = running(reads=place(), writes=place(None, remote=True, dialect="3.1.1"))
     copy, _ = step(sent(0, MIB), copier)
     assert copy.setting["dialect"] == "3.1.1"
-    looked = setting(copier, 5.0)
+    looked = watch_setting(copier, 5.0)
     assert (looked.disk_verb, looked.device, looked.ends) == ("other", "sda1", (40000, 445))
     assert (looked.ports, looked.serving, looked.peer_address) == ((445,), False, "10.0.0.2")
-    assert setting(running(reads=place()), 5.0).disk_verb == "read"
+    assert watch_setting(running(reads=place()), 5.0).disk_verb == "read"
     pulled = {"sent_bytes": 900, "received_bytes": MIB}
-    assert setting(running(writes=place(), moved_bytes=pulled), 5.0).disk_verb == "write"
-    served = setting(running(SERVED), 5.0)
+    assert watch_setting(running(writes=place(), moved_bytes=pulled), 5.0).disk_verb == "write"
+    served = watch_setting(running(SERVED), 5.0)
     assert (served.ports, served.serving, served.ends) == ((445,), True, (445, 40000))
-    local = setting(running(None, reads=place("sda"), writes=place("sdb")), 5.0)
+    local = watch_setting(running(None, reads=place("sda"), writes=place("sdb")), 5.0)
     assert (local.disk_verb, local.device, local.ports) == ("", "sdb", ())
 
 

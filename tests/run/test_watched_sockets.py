@@ -148,7 +148,7 @@ def test_what_a_watch_tells_is_checked() -> None:
         "counts": [],
         "cpu_ratio": 0.01,
     }
-    assert watched_sockets.observed(host) == Observations(
+    assert watched_sockets.parse_observations(host) == Observations(
         (AT_SERVER,), (ThreadLook(0.5),), (), 0.01
     )
     for bad in (
@@ -161,11 +161,11 @@ def test_what_a_watch_tells_is_checked() -> None:
         [{**plain, "sender": {"busy_ratio": float("inf")}}],
     ):
         with pytest.raises(ValueError):
-            watched_sockets.observed({**host, "connections": bad})
+            watched_sockets.parse_observations({**host, "connections": bad})
     with pytest.raises(ValueError):
-        watched_sockets.observed({**host, "threads": [["R"]]})
+        watched_sockets.parse_observations({**host, "threads": [["R"]]})
     with pytest.raises(ValueError, match=r"threads\[0\] has 1 values instead of 7"):
-        watched_sockets.observed({**host, "threads": [[0.5]]})
+        watched_sockets.parse_observations({**host, "threads": [[0.5]]})
 
 
 def test_looks_are_told_by_columns_in_the_copys_own_time() -> None:

@@ -77,7 +77,7 @@ def plot(
     return Plot(name, title, sentence, svg, columns, tuple(rows))
 
 
-def numbered(items: Sequence[T], limit: int) -> Iterator[tuple[int, T, str]]:
+def numbered_items(items: Sequence[T], limit: int) -> Iterator[tuple[int, T, str]]:
     """Yields the first items with their numbers from 1, the last with how many are not drawn."""
     rest = len(items) - limit
     for number, each in enumerate(items[:limit], 1):
@@ -85,10 +85,12 @@ def numbered(items: Sequence[T], limit: int) -> Iterator[tuple[int, T, str]]:
         yield number, each, f" {rest} more are not drawn." if last else ""
 
 
-def compared(diagnosis: Diagnosis, kind: str, limit: int) -> Iterator[tuple[str, Comparison, str]]:
+def comparisons_of(
+    diagnosis: Diagnosis, kind: str, limit: int
+) -> Iterator[tuple[str, Comparison, str]]:
     """Yields comparisons of a kind: the end of a plot's name, the comparison, its sentence."""
     comparisons = [each for each in diagnosis.comparisons if each.about == kind]
-    for number, each, rest in numbered(comparisons, limit):
+    for number, each, rest in numbered_items(comparisons, limit):
         yield f"-{number}", each, shapes.opening(each.sentence) + rest
 
 
@@ -121,11 +123,11 @@ class Scale:
 
     def place(self, value: float) -> float:
         """Returns the coordinate of a figure."""
-        low, high, value = (self._placed(each) for each in (self.low, self.high, value))
+        low, high, value = (self._position(each) for each in (self.low, self.high, value))
         share = 0.0 if high <= low else (value - low) / (high - low)
         return self.start + (self.end - self.start) * min(1.0, max(0.0, share))
 
-    def _placed(self, value: float) -> float:
+    def _position(self, value: float) -> float:
         bounded = min(MOST, max(LEAST if self.logarithmic else 0.0, value))
         return math.log(bounded) if self.logarithmic else bounded
 

@@ -24,12 +24,13 @@ MOST_COPIES = 16
 MOST_POINTS = 400
 SHORT_RATIO = 0.5
 """Share of the usual time between two samples, below which they are merged."""
-SAMPLED = (OWN, SYSTEM, RUNNING)
-"""Who moved the bytes of copies whose samples are fine enough to show a rate."""
+FINELY_SAMPLED_ENGINES = (OWN, SYSTEM, RUNNING)
+"""Engines whose samples are fine enough to show a rate."""
 RIGHT = WIDTH - 6.0
 TOP, TALL, APART = 30.0, 84.0, 32.0
 """The first panel's top, each panel's height, and the room between two of them."""
-MOST_PERIODS, SLICES_OF_PERIOD, MOST_LOOKS = 48, 2, 120
+MOST_PERIODS, LEAST_SLICES, MOST_READINGS = 48, 2, 120
+"""Limit of periods with LEAST_SLICES of the time each; limit of readings of a socket."""
 COLOURS: dict[Part, str] = {
     ("network", "path"): "fill-series-1",
     ("disk", "server"): "fill-series-2",
@@ -86,47 +87,45 @@ def stack(copy: CopyDiagnosis) -> str:
     parts, begin = [], 0.0
     for share in copy.time:
         tip = f"{share_name(share)} {percent_text(share.ratio)}"
-        name = _colour((share.component, share.side))
+        css_class = _colour((share.component, share.side))
         # A little less than its share: parts that touch look like one.
         wide = max(0.3, 100 * share.ratio - 0.3)
-        parts.append(shapes.rect(begin, 0, wide, 10, name, tip))
+        parts.append(shapes.rect(begin, 0, wide, 10, css_class, tip))
         begin += 100 * share.ratio
     drawn = "".join(parts)
     box = 'viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true"'
     return f'<svg class="plot stack" {box}>{drawn}</svg>' if parts else ""
 
 
-def over_time(report: Report, diagnosis: Diagnosis) -> Iterator[tuple[CopyDiagnosis, charts.Plot]]:
+def drawings(report: Report, diagnosis: Diagnosis) -> Iterator[tuple[CopyDiagnosis, charts.Plot]]:
     """Yields a drawing of each copy that was made, the main one first; at most MOST_COPIES."""
     by_key = {(e.name, e.dialect, e.initiator): e for e in reversed(list(steps.copies(report)))}
     ordered = sorted(diagnosis.copies, key=lambda each: each is not diagnosis.main_copy)
     pairs = ((each, by_key.get((each.copy, each.dialect, each.initiator))) for each in ordered)
     drawn = ((each, copy) for each, copy in pairs if copy is not None and copy.step is not None)
     for index, (each, copy) in zip(range(MOST_COPIES), drawn, strict=False):
-        drawing = _over_time(f"time-{index + 1}", report, each, copy)
+        drawing = _drawing(f"time-{index + 1}", report, each, copy)
         if drawing is not None:
             yield each, drawing
 
 
-def _over_time(
-    name: str, report: Report, diagnosed: CopyDiagnosis, copy: Copy
-) -> charts.Plot | None:
+def _drawing(name: str, report: Report, diagnosed: CopyDiagnosis, copy: Copy) -> charts.Plot | None:
     """Returns panels one below the other on one axis of time; None: nothing is known of it."""
     assert copy.step is not None
     timed = timed_copy(report, copy) if diagnosed.time else None
     attribution = attribution_of(timed) if timed else None
     run = median_run(copy.step.outcome)
-    spans = rates(run) if copy.engine in SAMPLED and len(run) > 1 else []
-    ends = [spans[-1][1] if spans else 0.0, timed.seconds if timed else 0.0]
-    if not any(ends):
+    spans = rates(run) if copy.engine in FINELY_SAMPLED_ENGINES and len(run) > 1 else []
+    durations = [spans[-1][1] if spans else 0.0, timed.seconds if timed else 0.0]
+    if not any(durations):
         return None
-    panels = _Panels(max(ends))
+    panels = _Panels(max(durations))
     topics = []
     if spans:
         panels.rate(spans)
         topics.append("the rate from sample to sample")
     if attribution:
-        panels.shares(attribution.time, ends[1])
+        panels.shares(attribution.time, durations[1])
         topics.append("who had work")
     if timed and panels.queues(timed):
         topics.append("the bytes that waited in the sockets")
@@ -196,7 +195,7 @@ class _Panels:
 
     def shares(self, time: Time, seconds: float) -> None:
         """Adds who had work in each part of the time, one upon the other, the largest below."""
-        count = max(1, min(MOST_PERIODS, len(time.slices) // SLICES_OF_PERIOD))
+        count = max(1, min(MOST_PERIODS, len(time.slices) // LEAST_SLICES))
         periods, lasted = time.periods(count), seconds / count
         panel = self._panel("who had work", charts.ticks_at((0.0, 0.5, 1.0), percent_text), 1.0)
         below = [0.0] * count
@@ -205,8 +204,8 @@ class _Panels:
         ):
             above = [low + each.get(part, 0.0) for low, each in zip(below, periods, strict=True)]
             if time.shares[part] >= LEAST_SHARE:
-                ends = [(index * lasted, index * lasted + lasted) for index in range(count)]
-                edge = [*_steps(ends, above), *reversed(_steps(ends, below))]
+                spans = [(index * lasted, index * lasted + lasted) for index in range(count)]
+                edge = [*_stairs(spans, above), *reversed(_stairs(spans, below))]
                 places = [(panel.x.place(across), panel.y.place(up)) for across, up in edge]
                 text = share_name(TimeShare(*part, 1.0))
                 panel.add(shapes.area(places, _colour(part), text))
@@ -217,20 +216,20 @@ class _Panels:
         """Adds the bytes that wait in both ends' sockets; False: none is known."""
         sides = {"sender": timed.sender, "receiver": timed.receiver}
         lines = []
-        for whose, field, text, name in QUEUES:
+        for whose, field, text, css_class in QUEUES:
             socket = timed.connection(sides[whose])
-            readings = socket.looks[:: 1 + len(socket.looks) // MOST_LOOKS] if socket else ()
+            readings = socket.looks[:: 1 + len(socket.looks) // MOST_READINGS] if socket else ()
             samples = ((each.elapsed_seconds, getattr(each, field)) for each in readings)
             points = [(when, value) for when, value in samples if value is not None]
             if any(value for _, value in points):
-                lines.append((points, f"{sides[whose]}: {text}", name))
+                lines.append((points, f"{sides[whose]}: {text}", css_class))
         highest = 1.05 * max((value for points, *_ in lines for _, value in points), default=0.0)
         if not highest:
             return False
         panel = self._panel("bytes in the sockets", _size_ticks(highest), highest)
-        for points, text, name in lines:
-            panel.curve(points, name, text)
-            self.keys.append((charts.stroke(name), text))
+        for points, text, css_class in lines:
+            panel.curve(points, css_class, text)
+            self.keys.append((charts.stroke(css_class), text))
         return True
 
     def drawing(self) -> charts.Drawing:
@@ -244,9 +243,9 @@ class _Panels:
         return height + 4, [*parts, legend]
 
 
-def _steps(ends: list[tuple[float, float]], levels: list[float]) -> list[tuple[float, float]]:
+def _stairs(spans: list[tuple[float, float]], levels: list[float]) -> list[tuple[float, float]]:
     """Returns corners of a line that keeps a level from each begin to its end."""
-    corners = [(when, level) for pair, level in zip(ends, levels, strict=True) for when in pair]
+    corners = [(when, level) for pair, level in zip(spans, levels, strict=True) for when in pair]
     # A corner between two of its level shows nothing.
     middle = (
         each

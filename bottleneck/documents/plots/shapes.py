@@ -81,7 +81,7 @@ def text_width(text: str, strong: bool = False) -> float:
     return usual * (_STRONG_RATIO if strong else 1.0)
 
 
-def shortened(text: str, width: float, strong: bool = False) -> str:
+def shortened_text(text: str, width: float, strong: bool = False) -> str:
     """Returns the text, cut with three dots where it is wider than so many units."""
     if text_width(text, strong) <= width:
         return text
@@ -99,7 +99,7 @@ def label(
     width: float = float(WIDTH),
 ) -> str:
     """Returns a text with its base line at y, no wider than so many units."""
-    content = escape(shortened(text, width, "strong" in name))
+    content = escape(shortened_text(text, width, "strong" in name))
     side = "" if anchor == "start" else f' text-anchor="{anchor}"'
     css = f' class="{name}"' if name else ""
     return f'<text x="{number(x)}" y="{number(y)}"{side}{css}>{content}</text>'
@@ -163,7 +163,6 @@ def hatch(x: float, y: float, width: float, height: float, name: str) -> str:
 
 
 def translate(x: float, y: float, shapes: Iterable[str]) -> str:
-    """Returns shapes moved by x and y."""
     return f'<g transform="translate({number(x)} {number(y)})">{"".join(shapes)}</g>'
 
 

@@ -32,7 +32,7 @@ WAYS: tuple[tuple[str, str, str, charts.Dot], ...] = (
 
 def sweeps(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
     """Yields a drawing for each sweep of at least two buffer sizes."""
-    for suffix, each, sentence in charts.compared(diagnosis, "buffers", MOST_SWEEPS):
+    for suffix, each, sentence in charts.comparisons_of(diagnosis, "buffers", MOST_SWEEPS):
         rows = sorted(each.rows, key=lambda row: row["buffer_bytes"])[:MOST_POINTS]
         knee = _knee(report, each, rows)
         caption = sentence + charts.drawn_note(rows, each.rows, "sizes")
@@ -107,7 +107,7 @@ class Fit:
 
 def latencies(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
     """Yields a drawing for each latency stage with times; the line where there is one."""
-    for suffix, each, sentence in charts.compared(diagnosis, "messages", MOST_LATENCIES):
+    for suffix, each, sentence in charts.comparisons_of(diagnosis, "messages", MOST_LATENCIES):
         sent = (row for row in each.rows if row["message_bytes"] >= 1)
         rows = [row for row in sent if set(_times(row)) != {None}][:MOST_POINTS]
         if not rows:

@@ -30,7 +30,7 @@ LEAST_BAR = 4.0
 def zones(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
     """Yields a drawing for each disk that was measured zone by zone."""
     texts = {each.steps: each.sentence for each in diagnosis.comparisons if each.about == "zones"}
-    for number, curve, rest in charts.numbered(list(zone_curves(report)), MOST_DISKS):
+    for number, curve, rest in charts.numbered_items(list(zone_curves(report)), MOST_DISKS):
         each = curve.zones
         sentence = shapes.opening(texts.get((each.step.index,), "The rate of each zone.")) + rest
         sentence += charts.drawn_note(each.zones[:MOST_ZONES], each.zones, "zones")

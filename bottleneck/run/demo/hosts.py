@@ -45,7 +45,7 @@ os.execvp(sys.argv[3], sys.argv[3:])
 def trouble() -> str:
     """Returns why this host does not allow two linked namespaces; empty: it does."""
 
-    def tried(tell: Callable[[Event], None], control: int) -> None:
+    def try_namespaces(tell: Callable[[Event], None], control: int) -> None:
         try:
             network.isolate()
             network.join((network.LINK, os.getpid()), ("peer", os.getpid()))
@@ -55,7 +55,7 @@ def trouble() -> str:
             raise Unavailable((error.strerror or str(error)).lower()) from error
         tell({})
 
-    with _running(tried) as child:
+    with _run_child(try_namespaces) as child:
         try:
             _answer(child)
         except Unavailable as error:
@@ -85,7 +85,7 @@ def two(plant: Plant, folder: Path, password: str) -> Iterator[tuple[str, str, s
             hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
             resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
             os.sched_setaffinity(0, server_cores)
-            _isolated(tell, control)
+            _isolate(tell, control)
             _set_up(SERVER_ADDRESS, plant)
             for _ in range(plant.neighbours):
                 _busy()
@@ -97,7 +97,7 @@ def two(plant: Plant, folder: Path, password: str) -> Iterator[tuple[str, str, s
                 tell({"port": samba.port, "pid": samba.process_id, "user": samba.username})
                 os.read(control, 1)
 
-        server = stack.enter_context(_running(serve))
+        server = stack.enter_context(_run_child(serve))
         _answer(server)
         _join(stack, server, plant.delay_seconds)
         _set_up(CLIENT_ADDRESS, plant)
@@ -125,13 +125,13 @@ def _join(stack: ExitStack, server: Child, delay_seconds: float) -> None:
         return
 
     def delay(tell: Callable[[Event], None], control: int) -> None:
-        _isolated(tell, control)
+        _isolate(tell, control)
         for each in network.ENDS:
             network.set_up(each)
         tell({})
         network.carry(delay_seconds, control)
 
-    between = stack.enter_context(_running(delay))
+    between = stack.enter_context(_run_child(delay))
     _answer(between)
     near, far = ((each, between.pid) for each in network.ENDS)
     network.join(here, near)
@@ -140,7 +140,7 @@ def _join(stack: ExitStack, server: Child, delay_seconds: float) -> None:
     _answer(between)
 
 
-def _isolated(tell: Callable[[Event], None], control: int) -> None:
+def _isolate(tell: Callable[[Event], None], control: int) -> None:
     """Moves this process into a new namespace, and waits for its links."""
     parent = os.getppid()
     network.isolate()
@@ -185,7 +185,7 @@ def _io_group(plant: Plant, folder: Path) -> Iterator[tuple[Path, CreatedFolder]
 
 
 @contextmanager
-def _running(work: Work) -> Iterator[Child]:
+def _run_child(work: Work) -> Iterator[Child]:
     """Runs a child for the block, then waits for its end, and kills it if necessary."""
     child = spawn(work)
     try:

@@ -134,7 +134,7 @@ def carry(seconds: float, control: int) -> None:
 
     Packet sockets with virtio_net_hdr pass long segments and unfinished checksums unchanged.
     """
-    near, far = (_opened(name) for name in ENDS)
+    near, far = (_open_packet_socket(name) for name in ENDS)
     other = {near: far, far: near}
     waiting = deque[tuple[float, socket.socket, bytes]]()
     while True:
@@ -155,7 +155,7 @@ def carry(seconds: float, control: int) -> None:
                 to.send(frame)
 
 
-def _opened(name: str) -> socket.socket:
+def _open_packet_socket(name: str) -> socket.socket:
     packet_socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL))
     packet_socket.setsockopt(_SOL_PACKET, _VNET_HDR, 1)
     packet_socket.bind((name, _ALL))

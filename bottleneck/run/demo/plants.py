@@ -12,8 +12,6 @@ from probes.host import cgroup
 
 @dataclass(frozen=True)
 class Plant:
-    """One planted limit."""
-
     words: str
     """Limit in words, after "Test setup: "."""
     expected: Words

@@ -8,7 +8,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bottleneck.agents.hosts import PartlyRan, Ran, StageError
+from bottleneck.agents.hosts import PartlyRan, Result, StageError
 from bottleneck.report.report import Step
 from bottleneck.run import plan
 from bottleneck.run.clock import USEFUL_SECONDS, Clock
@@ -17,7 +17,7 @@ from bottleneck.run.log import Log, Task, Tasks, raise_if_final, step_of
 from bottleneck.run.steps import sources
 from bottleneck.run.steps.copy_size import Sizes
 from bottleneck.run.steps.disks import LEAST_SOURCE_BYTES, Disks
-from bottleneck.run.steps.sources import Sources, cache_proof, copy_setting, ready_cache
+from bottleneck.run.steps.sources import Sources, cache_details, copy_setting, prepare_cache
 from bottleneck.run.steps.turns import Turns
 from bottleneck.run.world import World
 from bottleneck.text.units import rate_text, size_text
@@ -54,8 +54,6 @@ OF_AGENT = "use --server-folder DIR: the agent did not find the share's folder"
 
 @dataclass
 class Copies:
-    """Copies in one dialect."""
-
     world: World
     clock: Clock
     log: Log
@@ -65,7 +63,7 @@ class Copies:
     turns: Turns
     disks: Disks
     dialect: str
-    labels: dict[str, Any]
+    protection: dict[str, Any]
     """Signing and encryption of its session."""
 
     def make_source(self, stack: ExitStack) -> Tasks[None]:
@@ -77,26 +75,26 @@ class Copies:
         if pushed:
             yield from self.calibrate(("pull.cached",))
         self.disks.take_sources(begun)
-        if not self.filling():
+        if not self.last_push():
             yield from self._fill()
 
-    def filling(self) -> str:
+    def last_push(self) -> str:
         """Returns the last push, whose file the pulls read; empty: no push or no pull is made."""
-        pushes = [each for each in plan.COPY_ORDER if each in self._requested("push")]
-        if not pushes or not self._requested("pull"):
+        pushes = [each for each in plan.COPY_ORDER if each in self._requested_copies("push")]
+        if not pushes or not self._requested_copies("pull"):
             return ""
         # If a slow disk had too little time for the client's file, that is too small for pulls.
         pushed = self.log.first_rates.get("push", 0.0) * self.world.times().copy
         needed = min(LEAST_SOURCE_BYTES, pushed)
         return pushes[-1] if self.sizes.room_bytes(pushes[-1], "folder") >= needed else ""
 
-    def _requested(self, verb: str) -> tuple[str, ...]:
+    def _requested_copies(self, verb: str) -> tuple[str, ...]:
         return tuple(each for each in self.world.options.copies if each.startswith(verb))
 
     def _fill(self, again: bool = False) -> Tasks[None]:
         """Creates the pulls' source by a push from memory if there is none; again: repeats it."""
         tried = not again and self.step("push.cached", "memory") in self.log.steps
-        if not self.files.source_bytes and self._requested("pull") and not tried:
+        if not self.files.source_bytes and self._requested_copies("pull") and not tried:
             yield from self.copy("push.cached", "memory", WITHOUT_DISK)
 
     def calibrate(self, copies: tuple[str, ...] = SMALL_COPIES) -> Tasks[bool]:
@@ -108,11 +106,11 @@ class Copies:
             Refused: the login, which is not tried again.
             AgentLost: the client's agent is gone.
         """
-        if self.turns.dropped("push") or self.turns.dropped("pull"):
+        if self.turns.drops_packets("push") or self.turns.drops_packets("pull"):
             return False
         for copy in copies:
             verb = copy.partition(".")[0]
-            step = replace(self, labels={}).step(copy, "memory")
+            step = replace(self, protection={}).step(copy, "memory")
             setting = copy_setting(
                 self.world,
                 copy,
@@ -159,7 +157,7 @@ class Copies:
 
     def step(self, copy: str, end: str) -> Step:
         """Returns the step of a copy, without keys that vary from run to run."""
-        setting = copy_setting(self.world, copy, self.dialect, end=end, **self.labels)
+        setting = copy_setting(self.world, copy, self.dialect, end=end, **self.protection)
         return step_of("smb-copy", setting, "client")
 
     def copy(self, copy: str, end: str, why: str) -> Tasks[None]:
@@ -169,10 +167,10 @@ class Copies:
         if unproven and (self.log.warming or step in self.log.steps):
             return  # after the first read its source is cached
         label = f"{copy} {'memory ' if end == 'memory' else ''}{self.dialect}"
-        with self.log.attempt(step, label, why) as take:
+        with self.log.attempt(step, label, why) as add_run:
             for attempt in range(ATTEMPTS):
                 try:
-                    yield from self._make(step, unproven, take)
+                    yield from self._make(step, unproven, add_run)
                     break
                 except (PartlyRan, Refused, StageError) as error:
                     lost = isinstance(error, PartlyRan) and error.lost
@@ -182,24 +180,24 @@ class Copies:
                     self.log.note(f"{label} was made again: {error}")
                 if copy.startswith("pull"):
                     yield from self._fill(again=True)
-        yield from self.turns.ask_path(self.log.failed(step))
+        yield from self.turns.ask_path(self.log.first_failure(step))
 
-    def _make(self, step: Step, unproven: bool, take: Callable[..., None]) -> Tasks[None]:
+    def _make(self, step: Step, unproven: bool, add_run: Callable[..., None]) -> Tasks[None]:
         """Makes the run of a step; unproven: its source's cache state cannot be checked."""
         copy, end = (str(step.setting[name]) for name in ("copy", "end"))
         verb, _, requested = copy.partition(".")
         if self.turns.in_vain(verb):
             raise Unavailable(f"{DROPS} on the path; a copy would stall")
-        self.clock.need(max(USEFUL_SECONDS, self.sizes.overhead_seconds()))
+        self.clock.require_seconds(max(USEFUL_SECONDS, self.sizes.overhead_seconds()))
         size, _ = self.sizes.copy_bytes(self.dialect, copy, end)
         if size < plan.LEAST_COPY_BYTES:
-            raise Unavailable(self.sources.too_small(copy.startswith("pull")))
+            raise Unavailable(self.sources.why_no_copy(copy.startswith("pull")))
         first = min(size, self.files.source_bytes)
         again = copy.startswith("pull") and self.sizes.is_repeated(copy)
-        proof = ready_cache(self.world.server, self.files.server_path, copy, first)
-        proof = proof or cache_proof("server", requested)
+        proof = prepare_cache(self.world.server, self.files.server_path, copy, first)
+        proof = proof or cache_details("server", requested)
         fills = verb == "push" and not self.files.source_bytes
-        fills = fills and (end == "memory" or copy == self.filling())
+        fills = fills and (end == "memory" or copy == self.last_push())
         source = self.files.sources.get("client")
         setting = copy_setting(
             self.world,
@@ -212,16 +210,16 @@ class Copies:
             most_seconds=self.sizes.copy_seconds(self.dialect, copy, end),
             lasting=self.sizes.is_lasting(end),
             source_bytes=self.files.source_bytes if again else 0,
-            checked=not self.turns.dropped("pull"),
-            **self.labels,
+            checked=not self.turns.drops_packets("pull"),
+            **self.protection,
         )
         if unproven:
-            yield from PastCache(self, step, setting).pull(take)
+            yield from PastCache(self, step, setting).pull(add_run)
             return
         peer = replace(self.files.share, path=source.path if source and end == "folder" else "")
         details = {"cache": proof} if verb == "pull" else {}
         ran = yield Task(step, setting, peer, setting.seconds + GRACE_SECONDS)
-        take(ran, details)
+        add_run(ran, details)
         last = ran.samples[-1]
         if fills:
             self.files.source_bytes = last.moved_bytes
@@ -251,7 +249,7 @@ class Copies:
             with suppress(OSError):
                 first_to_answer(self.world.address, self.world.options.target.port).close()
                 return True
-            self.clock.host.sleep(PAUSE_SECONDS)
+            self.clock.source.sleep(PAUSE_SECONDS)
         self.clock.return_seconds = 0.0
         return False
 
@@ -271,7 +269,7 @@ class PastCache:
     warm: float = 0.0
     """Rate of the cached pull, bytes per second."""
 
-    def pull(self, take: Callable[..., None]) -> Tasks[None]:
+    def pull(self, add_run: Callable[..., None]) -> Tasks[None]:
         """Makes the step after the cached pull of the same dialect, and takes its runs.
 
         Raises Unavailable if nothing shows that the file came from the disk.
@@ -283,18 +281,18 @@ class PastCache:
             raise Unavailable(sources.NEEDS_SERVER_CACHE)
         self.warm = run_rate(warm_pull.run)
         try:
-            why = yield from self._keep(take)
+            why = yield from self._keep(add_run)
         except (PartlyRan, StageError, Unavailable, Refused) as error:
             raise_if_final(error)
             why = f"{sources.NEEDS_SERVER_CACHE}; {error}"
         if why:
             raise Unavailable(why)
 
-    def _run(self, **changes: Any) -> Tasks[tuple[Ran, float]]:
+    def _copy_once(self, **changes: Any) -> Tasks[tuple[Result, float]]:
         """Makes one copy; returns it with its rate."""
         longest = self.setting.most_seconds or math.inf
         usual = min(longest, self.setting.size_bytes / self.warm)
-        self.copies.clock.need(USEFUL_SECONDS + usual)
+        self.copies.clock.require_seconds(USEFUL_SECONDS + usual)
         setting = replace(
             self.setting,
             seconds=self.copies.clock.remaining(),
@@ -305,26 +303,26 @@ class PastCache:
         ran = yield Task(self.step, setting, peer, setting.seconds + GRACE_SECONDS)
         return ran, run_rate(ran.samples)
 
-    def _keep(self, take: Callable[..., None]) -> Tasks[str]:
+    def _keep(self, add_run: Callable[..., None]) -> Tasks[str]:
         """Takes two reads past the cache if cached pulls are SLOWER_RATIO as fast as both.
 
         Returns why they prove nothing, or "".
         """
-        reads: list[Ran] = []
+        reads: list[Result] = []
         fastest = 0.0
         for _ in range(READS):
-            ran, rate = yield from self._run(past_cache=True)
+            ran, rate = yield from self._copy_once(past_cache=True)
             reads.append(ran)
             fastest = max(fastest, rate)
             if self.warm < SLOWER_RATIO * fastest:
                 return self._no_slower(fastest, self.warm)
-        _, again = yield from self._run(copy="pull.cached")
+        _, again = yield from self._copy_once(copy="pull.cached")
         cached = min(self.warm, again)
         if cached < SLOWER_RATIO * fastest:
             return self._no_slower(fastest, cached)
         proof = {"cold_source": "past-cache", "cached_bytes_per_second": cached}
         for ran in reads:
-            take(ran, {"cache": {**ran.details["cache"], **proof}})
+            add_run(ran, {"cache": {**ran.details["cache"], **proof}})
         return ""
 
     def _no_slower(self, rate: float, cached: float) -> str:

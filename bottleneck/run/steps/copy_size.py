@@ -40,7 +40,7 @@ class Sizes:
     def bounding_rates(self) -> dict[str, float]:
         """Returns rates that bound the copies, by the names of plan.Rates."""
         rates = plan.known_rates(self.log)
-        for step, rate in plan.measured(self.log):
+        for step, rate in plan.measured_rates(self.log):
             setting = step.setting
             if step.stage == "smb-copy" and setting["dialect"] != "smb1":
                 verb = setting["copy"].partition(".")[0]

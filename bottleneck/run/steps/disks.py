@@ -188,13 +188,13 @@ class Disks:
         step = step_of("disk", setting, each.side)
         usual_pattern = each.pattern == "sequential"
         label = f"disk {each.side} {each.verb} {each.cache if usual_pattern else each.pattern}"
-        with self.log.attempt(step, label, why, self._is_optional(each)) as take:
+        with self.log.attempt(step, label, why, self._is_optional(each)) as add_run:
             if each.side not in self.world.hosts:
                 raise Unavailable(NEEDS_AGENT)
             setting, peer = yield from self._resolve(each, setting, step)
             beside = 0.0 if usual_pattern and not setting.is_custom else LEAST_LEFT_SECONDS
-            self.clock.need(seconds + beside)
-            take((yield Task(step, setting, peer, seconds + _grace(setting), both=False)))
+            self.clock.require_seconds(seconds + beside)
+            add_run((yield Task(step, setting, peer, seconds + _grace(setting), both=False)))
 
     def _resolve(
         self, each: plan.DiskStep, setting: disk.Setting, step: Step
@@ -203,7 +203,7 @@ class Disks:
         source, folder = self.files.sources.get(each.side), self.files.folder(each.side)
         size_bytes = self.world.options.size_bytes
         if each.pattern == "file":
-            path = self.sources.look().path
+            path = self.sources.file_facts().path
             folder = os.path.dirname(path)  # noqa: PTH120 - of whichever host
             step.setting.update({"path": path, "folder": folder})
             limit = plan.LARGEST_COPY_BYTES
@@ -216,11 +216,11 @@ class Disks:
             return replace(setting, size_bytes=size_bytes or ZONES_BYTES), source or Endpoint()
         reads = source is None and each.verb == "read"
         if reads and each.side == "server" and self._reads_share():
-            held_bytes = yield from self.sources.ready_bytes(self.files.dialect)
+            held_bytes = yield from self.sources.fill_source(self.files.dialect)
             folder = self.files.server_path or ""
             step.setting.update({"folder": folder, "size_bytes": held_bytes})
             setting = replace(setting, folder=folder, size_bytes=held_bytes)
-            return setting, self.sources.pulled_file()
+            return setting, self.sources.pull_source()
         why_none = self.files.no_source.get(each.side)
         if reads or source is None and (why_none or not folder):
             lost = "the share's folder was not found there (use --server-folder DIR)"
@@ -305,13 +305,13 @@ class Disks:
                     return True
                 return self._near(step.side)
             case "synced":
-                return self._forced(step.side)
+                return self._forces_writes(step.side)
         return False
 
     def _near(self, side: plan.Side) -> bool:
         """Whether a copy's rate came near the disk's rate on a side."""
         rates = plan.known_rates(self.log)
-        for step, rate in plan.measured(self.log):
+        for step, rate in plan.measured_rates(self.log):
             name = str(step.setting.get("copy", ""))
             if step.stage not in ("smb-copy", "native-copy") or step.setting.get("end") == "memory":
                 continue
@@ -325,7 +325,7 @@ class Disks:
                 return True
         return False
 
-    def _forced(self, side: plan.Side) -> bool:
+    def _forces_writes(self, side: plan.Side) -> bool:
         """Whether a host's settings force each write to its disk."""
         config = (self.world.samba_config or []) if side == "server" else []
         if any(each.get("option") == "sync always" for each in config):

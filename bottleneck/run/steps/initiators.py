@@ -1,4 +1,4 @@
-"""Copies that the server starts: the same bytes in the same direction.
+"""Copies that the server starts, to compare with the client's in the same direction.
 
 The server's smbclient pushes to and pulls from a share on the client.
 """
@@ -10,14 +10,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bottleneck.agents.hosts import Ran, StageError
+from bottleneck.agents.hosts import Result, StageError
 from bottleneck.report.report import Step
 from bottleneck.run import plan
 from bottleneck.run.clock import USEFUL_SECONDS, Clock
 from bottleneck.run.files import Files
 from bottleneck.run.log import NEEDS_AGENT, Log, Task, Tasks, step_of
 from bottleneck.run.steps.disks import Disks
-from bottleneck.run.steps.server_copies import LABEL, SMBCLIENT, ServerCopies
+from bottleneck.run.steps.server_copies import LABEL, SMBCLIENT, ClientShare
 from bottleneck.run.steps.sources import Sources, copy_setting, usable_bytes
 from bottleneck.run.world import World
 from probes.core.records import Details, Endpoint, Failed, Skipped
@@ -28,7 +28,7 @@ from probes.stages import smbclient_copy
 
 SET_UP_SECONDS = 1.2
 """Time to open the client's share and to find the server's program."""
-SHARE_OF_LEFT = 0.45
+TIME_RATIO = 0.45
 LEAST_COPY_SECONDS = 0.4
 GRACE_SECONDS = 12.0
 FLUSH_SECONDS = 30.0
@@ -37,7 +37,7 @@ WORST_RATIO = 2.0
 
 
 @dataclass
-class Initiators:
+class ServerStartedCopies:
     """Copies that the server starts, after those of the client."""
 
     world: World
@@ -46,8 +46,7 @@ class Initiators:
     files: Files
     sources: Sources
     disks: Disks
-    served: ServerCopies = field(init=False)
-    """Share and files of these copies, once they are open."""
+    served: ClientShare = field(init=False)
 
     def measure(self, why: str) -> Tasks[None]:
         """Makes all four copies once from the server; in a short run gives a note instead."""
@@ -57,8 +56,8 @@ class Initiators:
             self.log.note(f"{LABEL}: skipped: {NEEDS_AGENT}")
             return
         remaining = list(plan.COPY_ORDER)
-        each = self._seconds_each(len(remaining))
-        if each is None:
+        copy_seconds = self._seconds_each(len(remaining))
+        if copy_seconds is None:
             self.log.note(f"{LABEL}: skipped: out of time (use a larger --budget)")
             return
         with ExitStack() as stack:
@@ -68,8 +67,8 @@ class Initiators:
                     self.disks.hold_sources(stack, ("server",))
                     stack.callback(self.files.sources.pop, "server", None)
                 parts = self.world, self.clock, self.log, self.files
-                self.served = ServerCopies(*parts, stack, each)
-                self.served.open()
+                self.served = ClientShare(*parts, stack, copy_seconds)
+                self.served.open_share()
                 while remaining:
                     yield from self._copy(remaining.pop(0), why)
             except Unavailable as error:
@@ -80,7 +79,7 @@ class Initiators:
 
     def _seconds_each(self, copies: int) -> float | None:
         """Returns the seconds of each copy; None: too few in this run."""
-        seconds = (SHARE_OF_LEFT * self.clock.remaining() - SET_UP_SECONDS) / copies
+        seconds = (TIME_RATIO * self.clock.remaining() - SET_UP_SECONDS) / copies
         if self.world.options.budget_seconds < LEAST_BUDGET_SECONDS:
             return None
         return min(seconds, self.world.times().copy) if seconds >= LEAST_COPY_SECONDS else None
@@ -101,14 +100,14 @@ class Initiators:
 
     def _copy(self, copy: str, why: str) -> Tasks[None]:
         step = self._step(copy, self.served.share.facts)
-        with self.log.attempt(step, f"server.{copy} {self.served.dialect}", why) as take:
-            self.clock.need()
+        with self.log.attempt(step, f"server.{copy} {self.served.dialect}", why) as add_run:
+            self.clock.require_seconds()
             verb = copy.partition(".")[0]
             size = self._size(verb)
             if size < plan.LEAST_COPY_BYTES:
-                raise Unavailable(self.sources.too_small(verb == "push"))
+                raise Unavailable(self.sources.why_no_copy(verb == "push"))
             make = self._push if verb == "push" else self._pull
-            yield from make(step, copy, size, take)
+            yield from make(step, copy, size, add_run)
 
     def _size(self, verb: str) -> int:
         """Returns the size of both copies of a verb, by rates of copies in the same direction."""
@@ -139,7 +138,7 @@ class Initiators:
         there = usable_bytes(self.world.server, self.files.server_path)
         return min(there, max(free, self.served.good_bytes), plan.LARGEST_COPY_BYTES)
 
-    def _push(self, step: Step, copy: str, size: int, take: Callable[..., None]) -> Tasks[None]:
+    def _push(self, step: Step, copy: str, size: int, add_run: Callable[..., None]) -> Tasks[None]:
         served = self.served
         size, path = served.whole_source(size)
         name = new_name(served.share.folder)
@@ -159,22 +158,22 @@ class Initiators:
             return seconds
 
         peer = replace(served.share, path=path)
-        ran = yield from self._run(step, copy, size, peer, name, finish)
-        intact = details["hash_ok"] = served.looked_at(name, size)
-        take(ran, {**details, **self._engine_details()})
+        ran = yield from self._run_copy(step, copy, size, peer, name, finish)
+        intact = details["hash_ok"] = served.is_intact(name, size)
+        add_run(ran, {**details, **self._engine_details()})
         if intact is not False:
             served.replace_source(name, size)
 
-    def _pull(self, step: Step, copy: str, size: int, take: Callable[..., None]) -> Tasks[None]:
+    def _pull(self, step: Step, copy: str, size: int, add_run: Callable[..., None]) -> Tasks[None]:
         served = self.served
-        size = served.source_of(size)
+        size = served.resize_source(size)
         if size < plan.MIB:
             raise Unavailable("no source file on the client's share")
         details = {"cache": served.client_cache(copy, size), **self._engine_details()}
-        ran = yield from self._run(step, copy, size, served.share, served.name)
-        take(ran, details)
+        ran = yield from self._run_copy(step, copy, size, served.share, served.name)
+        add_run(ran, details)
 
-    def _run(
+    def _run_copy(
         self,
         step: Step,
         copy: str,
@@ -182,7 +181,7 @@ class Initiators:
         peer: Endpoint,
         name: str,
         finish: Callable[[], float] | None = None,
-    ) -> Tasks[Ran]:
+    ) -> Tasks[Result]:
         facts = self.served.share.facts
         setting = smbclient_copy.Setting(
             copy=copy,
@@ -196,7 +195,7 @@ class Initiators:
             encryption=facts.get("encryption"),
         )
         limit = setting.seconds + GRACE_SECONDS
-        ran: Ran = yield Task(step, setting, peer, limit, engine="smbclient-copy", finish=finish)
+        ran: Result = yield Task(step, setting, peer, limit, engine="smbclient-copy", finish=finish)
         return ran
 
     def _engine_details(self) -> dict[str, Any]:

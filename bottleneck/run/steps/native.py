@@ -17,10 +17,15 @@ from bottleneck.run import plan
 from bottleneck.run.clock import USEFUL_SECONDS, Clock
 from bottleneck.run.files import Files
 from bottleneck.run.log import WHOLE_COPY, Log, Task, Tasks
-from bottleneck.run.steps.sources import NEEDS_SERVER_CACHE, hold_source, ready_cache, usable_bytes
+from bottleneck.run.steps.sources import (
+    NEEDS_SERVER_CACHE,
+    hold_source,
+    prepare_cache,
+    usable_bytes,
+)
 from bottleneck.run.world import World, path_of
 from probes.core.records import Endpoint
-from probes.core.stage import Refused, Unavailable, described
+from probes.core.stage import Refused, Unavailable, stages_of
 from probes.files import created_folder
 from probes.files.folders import SMB_FILESYSTEMS, Mount
 from probes.files.free_space import HELD_PARTS
@@ -78,7 +83,7 @@ def read_mount(world: World, files: Files, log: Log) -> World:
     if not smb or not (world.access.username or world.access.allow_guest):
         stages = tuple(stage for stage in stages if stage != "smb-copy")
     if not address:
-        left_out = [each.name for each in described(stages) if "server" in each.needs]
+        left_out = [each.name for each in stages_of(stages) if "server" in each.needs]
         if left_out:
             log.note(
                 f"{', '.join(left_out)}: skipped: the mount does not show its server's "
@@ -111,7 +116,7 @@ def _address(mount: Mount | None, agent: str, log: Log) -> str:
             continue
         try:
             addresses = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-            return peers.with_zone(addresses[0][4])
+            return peers.zoned_address(addresses[0][4])
         except (OSError, UnicodeError):
             log.note(f"the server's name {name} cannot be resolved")
     return ""
@@ -128,7 +133,6 @@ class Native:
     folder: str = ""
     """Path of the run's folder; empty: it could not be created."""
     server_path: str | None = None
-    """Path of that folder on the server."""
     source_bytes: int = 0
     """Size of the file that pulls read; it only shrinks."""
     fill_rate: float | None = None
@@ -203,7 +207,7 @@ class Native:
         rates = plan.known_rates(self.log)
         if self.fill_rate is not None:
             rates["push.memory"] = self.fill_rate
-        for step, rate in plan.measured(self.log):
+        for step, rate in plan.measured_rates(self.log):
             if step.stage == "native-copy":
                 rates[step.setting["copy"]] = rate
         pushed = [rates[copy] for copy in plan.COPY_ORDER[:2] if copy in rates]
@@ -244,12 +248,12 @@ class Native:
     def _copy(self, copy: str, stack: ExitStack) -> Tasks[None]:
         """Makes one run of one copy."""
         step = self._step(copy)
-        with self.log.attempt(step, f"{copy} native", WHOLE_COPY) as take:
+        with self.log.attempt(step, f"{copy} native", WHOLE_COPY) as add_run:
             if self.lost:
                 raise Unavailable(self.lost)
             if copy == "pull.uncached" and self.server_path is None:
                 raise Unavailable(NEEDS_SERVER_CACHE)
-            self.clock.need()
+            self.clock.require_seconds()
             size = self._size(copy)
             push = copy.startswith("push")
             command = self.world.options.native_command
@@ -267,14 +271,16 @@ class Native:
                 command=command,
             )
             peer = Endpoint(folder=self.folder, path=self.own_path if push or command else "")
-            proof = ready_cache(self.world.server, self.server_path, copy, size)
+            proof = prepare_cache(self.world.server, self.server_path, copy, size)
             details = {} if proof is None else {"cache": proof}
             if push:
                 self.own_bytes = size
             else:
                 self.source_bytes = size
             try:
-                take((yield Task(step, setting, peer, setting.seconds + BEFORE_SECONDS)), details)
+                add_run(
+                    (yield Task(step, setting, peer, setting.seconds + BEFORE_SECONDS)), details
+                )
             except (PartlyRan, Refused) as error:
                 if any(words in str(error) for words in SILENT):
                     self.lost = f"the mount did not answer before: {error}"

@@ -27,14 +27,14 @@ from bottleneck.run.log import WHOLE_COPY, Log, Tasks
 from bottleneck.run.steps.copies import WITHOUT_DISK, Copies
 from bottleneck.run.steps.copy_size import SMB1, Sizes
 from bottleneck.run.steps.disks import Disks, Worth
-from bottleneck.run.steps.initiators import Initiators
+from bottleneck.run.steps.initiators import ServerStartedCopies
 from bottleneck.run.steps.native import Native
 from bottleneck.run.steps.sources import Sources
 from bottleneck.run.steps.tcp import Transfers
 from bottleneck.run.steps.turns import Security, Turns
 from bottleneck.run.world import World, so_far
 from probes.core.records import DROPS, Skipped
-from probes.core.stage import LONG_BUDGET_SECONDS, Refused, Stage, Unavailable, described
+from probes.core.stage import LONG_BUDGET_SECONDS, Refused, Stage, Unavailable, stages_of
 from probes.smb import server_query
 from probes.stages import loopback
 
@@ -68,10 +68,10 @@ class SoFar:
     latest: tuple[int, Diagnosed | None] = (-1, None)
     """Number of attempts and their diagnosis, computed once because it takes 0.1 s."""
 
-    def diagnosed(self) -> Diagnosed | None:
+    def diagnosis_so_far(self) -> Diagnosed | None:
         """Returns report, diagnosis and the dialects that count; None: no copy was made."""
-        if self.latest[0] != len(self.log.counted):
-            self.latest = len(self.log.counted), self._diagnose()
+        if self.latest[0] != len(self.log.counted_entries):
+            self.latest = len(self.log.counted_entries), self._diagnose()
         return self.latest[1]
 
     def _diagnose(self) -> Diagnosed | None:
@@ -103,14 +103,14 @@ class SoFar:
             return None
         if len(options.stages) < 2 or len(options.dialects) > 1:
             return None
-        diagnosed = self.diagnosed()
+        diagnosed = self.diagnosis_so_far()
         return doubts.doubts(*diagnosed) if diagnosed is not None else None
 
     def disks_to_measure(self) -> Worth:
         """Returns the disk tests that the copies' results demand; None: all."""
         if self.in_doubt() != () or self.world.options.runs or self.world.options.copy:
             return None
-        diagnosed = self.diagnosed()
+        diagnosed = self.diagnosis_so_far()
         return None if diagnosed is None else doubts.disks_to_measure(*diagnosed)
 
 
@@ -127,13 +127,13 @@ class Explanations:
         """Collects the stages, without those that ran; ByHand stages run again for details."""
         options, log = self.so_far.world.options, self.so_far.log
         done = set() if options.runs else {each.stage for each in log.steps} - set(self.by_hand)
-        self.pending = [e for e in described(options.stages) if e.explains and e.name not in done]
+        self.pending = [e for e in stages_of(options.stages) if e.explains and e.name not in done]
         index = 0 if options.budget_seconds >= LONG_BUDGET_SECONDS else len(self.pending)
         self.pending[index:index] = [INITIATORS] if self.so_far.world.wants("smb-copy") else []
 
     def refine(self) -> Tasks[None]:
         """Runs stages that may find the cause behind a cap that is already named."""
-        while diagnosed := self.so_far.diagnosed():
+        while diagnosed := self.so_far.diagnosis_so_far():
             refines = {each.name: each.refines for each in self.pending}
             look = refining_stage(*diagnosed, refines)
             if look is None:
@@ -199,7 +199,7 @@ class Schedule:
         self.by_hand: ByHand = {
             "disk": self.disks.explain,
             "smb-tax": lambda why: Security(self.turns, why).measure(),
-            INITIATORS.name: Initiators(*parts, self.sources, self.disks).measure,
+            INITIATORS.name: ServerStartedCopies(*parts, self.sources, self.disks).measure,
         }
 
     def tasks(self) -> Tasks[None]:
@@ -236,7 +236,7 @@ class Schedule:
         opened, options = self.files.dialect, self.world.options
         by_dialect: dict[str, Copies] = {}
         for dialect in plan.newest_first(options.dialects) or (opened,):
-            copies = self._of(dialect)
+            copies = self._copies_in(dialect)
             if copies is None:
                 continue
             if options.copies:
@@ -248,13 +248,13 @@ class Schedule:
                 self.log.note(f"tests that explain copies: skipped: {DROPS} on the path")
                 break
             if dialect == opened:
-                yield from self.sources.copy_file(dialect, copies.labels)
+                yield from self.sources.copy_file(dialect, copies.protection)
                 yield from self.sources.copy_tree(dialect)
             by_dialect[dialect] = copies
         first = by_dialect.get(opened)
         left_out = yield from self._limits_worth_a_look(first)
         if first is not None and not (options.runs or options.copy):
-            yield from self._explained(first, left_out)
+            yield from self._explain_copies(first, left_out)
 
     def _limits_worth_a_look(self, copies: Copies | None) -> Tasks[tuple[str, ...]]:
         """Measures the limits after the first round; copies: those of the share's dialect.
@@ -270,7 +270,7 @@ class Schedule:
             worth = self.so_far.disks_to_measure()
         if worth is None and copies is not None and not options.copy:
             # If a push from memory created the pulls' source, its rate is known.
-            for copy in ("push.cached", "pull.cached") if copies.filling() else ("pull.cached",):
+            for copy in ("push.cached", "pull.cached") if copies.last_push() else ("pull.cached",):
                 yield from copies.copy(copy, "memory", WITHOUT_DISK)
         return (yield from self._limits(worth, first))
 
@@ -297,7 +297,7 @@ class Schedule:
             yield from native.measure(self.stack)
         return tuple(left_out)
 
-    def _explained(self, copies: Copies, left_out: tuple[str, ...] = ()) -> Tasks[None]:
+    def _explain_copies(self, copies: Copies, left_out: tuple[str, ...] = ()) -> Tasks[None]:
         """Explains the first round of the share's dialect: further stages, SMB1, repetitions.
 
         left_out: tests that were skipped because the copies are clear.
@@ -352,7 +352,7 @@ class Schedule:
 
         cache: only the copies of this cache state.
         """
-        copies = self._of(SMB1)
+        copies = self._copies_in(SMB1)
         if copies is not None:
             why = "the oldest dialect that the server supports"
             yield from copies.round(0, why, extra=True, cache=cache)
@@ -361,7 +361,7 @@ class Schedule:
     def _explanations(self) -> Explanations:
         return Explanations(self.so_far, self.turns, self.by_hand)
 
-    def _of(self, dialect: str) -> Copies | None:
+    def _copies_in(self, dialect: str) -> Copies | None:
         """Returns a dialect's copies; None: it is not possible, which is noted.
 
         SMB1 is tried without request: a server without it is well configured, not a failure.
@@ -387,5 +387,5 @@ class Schedule:
                 for copy in plan.COPY_ORDER if is_requested else ():
                     self.log.add(copies.step(copy, "folder"), Skipped(str(error)), WHOLE_COPY)
                 return None
-        copies.labels = {name: facts.get(name) for name in ("signing", "encryption")}
+        copies.protection = {name: facts.get(name) for name in ("signing", "encryption")}
         return copies

@@ -13,7 +13,7 @@ from bottleneck.run import plan
 from bottleneck.run.clock import Clock
 from bottleneck.run.files import Files
 from bottleneck.run.log import Log
-from bottleneck.run.steps.sources import cache_proof, hold_source, ready_cache
+from bottleneck.run.steps.sources import cache_details, hold_source, prepare_cache
 from bottleneck.run.world import World
 from probes.core.records import Details, Endpoint
 from probes.core.stage import Refused, Unavailable
@@ -34,7 +34,7 @@ WHOLE_RATIO = 0.8
 
 
 @dataclass
-class ServerCopies:
+class ClientShare:
     """Share and files of the server's copies."""
 
     world: World
@@ -60,10 +60,9 @@ class ServerCopies:
 
     @property
     def dialect(self) -> str:
-        """Dialect of the copies."""
         return str(self.share.facts["dialect"])
 
-    def open(self) -> None:
+    def open_share(self) -> None:
         """Opens the client's share for a run, and finds the server's program.
 
         Raises Unavailable, Refused or StageError, with the remedy, if the server cannot copy from
@@ -76,7 +75,7 @@ class ServerCopies:
             raise Unavailable(f"the server has no program to copy with ({REMEDY})")
         own_share = self.world.options.client_share
         there = Endpoint() if own_share is None else parse(own_share).endpoint(self.world.access)
-        arguments = self._setting(), there, self.clock.lifetime, OPENING_SECONDS
+        arguments = self._share_setting(), there, self.clock.lifetime, OPENING_SECONDS
         share = self.stack.enter_context(self.world.client.hold("client-share", *arguments))
         self.share = share
         self._reach(share)
@@ -105,7 +104,7 @@ class ServerCopies:
                 f"{of_server}: they differ in more than who starts them"
             )
 
-    def _setting(self) -> client_share.Setting:
+    def _share_setting(self) -> client_share.Setting:
         dialect = self.files.dialect
         client, server = (self.world.facts[side].interface for side in ("client", "server"))
         if self.world.options.client_share is None:
@@ -157,7 +156,7 @@ class ServerCopies:
         smaller = self.smaller = self.stack.enter_context(holder)()
         return int(smaller.facts["size_bytes"]), smaller.path
 
-    def looked_at(self, name: str, size: int) -> bool | None:
+    def is_intact(self, name: str, size: int) -> bool | None:
         """Whether the file at the client is the payload; None: its agent cannot check."""
         if not self.path:
             return None
@@ -174,7 +173,7 @@ class ServerCopies:
         if older and self.path:
             self.world.client.ask("served-remove", path=self.path, file_name=older)
 
-    def source_of(self, size: int) -> int:
+    def resize_source(self, size: int) -> int:
         """Resizes the pulls' source if the client can; returns its size."""
         if not self.path:
             return self.good_bytes
@@ -201,5 +200,5 @@ class ServerCopies:
                 "find the folder of its share"
             )
         client = self.world.client
-        proof = ready_cache(client, self.path, copy, size, file_name=self.name)
-        return {**(proof or cache_proof("client", requested)), "side": "client"}
+        proof = prepare_cache(client, self.path, copy, size, file_name=self.name)
+        return {**(proof or cache_details("client", requested)), "side": "client"}

@@ -22,7 +22,7 @@ from probes.core.stage import NO_ROOM, Refused, Unavailable
 from probes.files import page_cache, source_file
 from probes.files.free_space import LEAST_SHARE_BYTES, beyond_reserve_bytes, no_room
 from probes.files.served_file import source_name
-from probes.smb.run_folder import joined
+from probes.smb.run_folder import join_path
 from probes.stages import small_files, smb_copy
 
 CACHE_SECONDS = 20.0
@@ -36,18 +36,20 @@ MOST_BYTES = 128 * plan.MIB
 FILL_SECONDS = 1.0
 GRACE_SECONDS = 8.0
 UNKNOWN_RATE = 4.0 * plan.MIB
-LEAST_TREE_SECONDS, TREE_COPIES = 3.0, 3.0
+LEAST_TREE_SECONDS = 3.0
+TREE_TIMES = 3.0
+"""Longest copy of a tree over the usual time of a copy."""
 TREE_GRACE_SECONDS = 60.0
 """Time beyond a tree's copy, which includes the removal of pushed files."""
 CACHED_RATIO = 0.5
-"""Cached share of a file from which on the copy counts as cached."""
+"""Least cached share of a file whose copy counts as cached."""
 NOT_FOUND = "the share's folder was not found on the server (use --server-folder DIR)"
 
 
-def ready_cache(
+def prepare_cache(
     host: Host | None, path: str | None, copy: str, size_bytes: int, **file: str
 ) -> Details | None:
-    """Has a host make a pull's source cold or warm, and returns its proof; None: it cannot.
+    """Has a host make a pull's source cold or warm, and returns the state proven; None: it cannot.
 
     file: its name, unless it is the run's own source. Raises Unavailable if the source of an
     uncached copy could not be made cold.
@@ -57,18 +59,17 @@ def ready_cache(
         return None
     arguments = {"path": path, "requested": requested, "first_bytes": size_bytes, **file}
     try:
-        proof: Details = host.ask("set-cache", CACHE_SECONDS, **arguments)
+        details: Details = host.ask("set-cache", CACHE_SECONDS, **arguments)
     except (StageError, Refused) as error:
         if requested == "uncached":
             raise Unavailable(f"the source stays in the page cache: {error}") from None
         return None
-    return proof
+    return details
 
 
-def cache_proof(
+def cache_details(
     side: plan.Side, requested: str, proven: bool = False, cached_ratio: float | None = None
 ) -> Details:
-    """Returns the `cache` of a copy's details."""
     place = {"side": side, "requested": requested}
     return {**place, "proven": proven, "cached_ratio_before": cached_ratio}
 
@@ -103,7 +104,7 @@ def hold_source(
         parts=parts,
     )
     opening_seconds = setting.seconds + grace_seconds
-    return host.holding("source-file", setting, Endpoint(), clock.lifetime, opening_seconds)
+    return host.start_hold("source-file", setting, Endpoint(), clock.lifetime, opening_seconds)
 
 
 @dataclass(frozen=True)
@@ -143,12 +144,12 @@ class Sources:
             int(free) - self.files.source_bytes - self._held_bytes(), int(total)
         )
         if self.world.server is not None and self.files.server_path is not None:
-            # If the agent may not look there, it has no file there either.
+            # An agent that may not look there says nothing of its room: SMB's figure stands.
             with suppress(StageError, Refused, Unavailable):
                 room = min(room, usable_bytes(self.world.server, self.files.server_path))
         return room if self.files.source_bytes else room // 2
 
-    def too_small(self, pulled: bool) -> str:
+    def why_no_copy(self, pulled: bool) -> str:
         """Returns why not even the smallest copy can be made: no source, or no room."""
         if pulled and not self.files.source_bytes:
             return "no source file on the share: the push that writes it failed or had no room"
@@ -170,7 +171,7 @@ class Sources:
             return 0
         return self.files.source_bytes_of("client")
 
-    def ready_bytes(self, dialect: str) -> Tasks[int]:
+    def fill_source(self, dialect: str) -> Tasks[int]:
         """Returns the size of the source file; fills it first if it is empty.
 
         Raises:
@@ -185,8 +186,8 @@ class Sources:
                 yield from self._fill(dialect, needed // plan.MIB * plan.MIB)
         return self.files.source_bytes
 
-    def pulled_file(self) -> Endpoint:
-        """Returns the server's path of the file that pulls read."""
+    def pull_source(self) -> Endpoint:
+        """Returns an endpoint with the server's path of the file that pulls read."""
         folder = self.files.server_path or ""
         return Endpoint(path=os.path.join(folder, source_name(folder)))  # noqa: PTH118 - on the server
 
@@ -194,7 +195,7 @@ class Sources:
         """Writes the file from memory; returns the rate, bytes per second."""
         if self.room_bytes() < size_bytes:
             raise Unavailable(NO_ROOM)
-        self.clock.need(FILL_SECONDS)
+        self.clock.require_seconds(FILL_SECONDS)
         fields = {"end": "memory", "size_bytes": size_bytes, "seconds": self.clock.remaining()}
         setting = copy_setting(self.world, "push.cached", dialect, fill_source=True, **fields)
         peer = replace(self.files.share, path="")
@@ -203,7 +204,7 @@ class Sources:
         self.files.source_bytes = size_bytes
         return run_rate(ran.samples)
 
-    def look(self) -> FileFacts:
+    def file_facts(self) -> FileFacts:
         """Asks the host of the user's file for its current facts.
 
         Raises:
@@ -239,11 +240,11 @@ class Sources:
         if file is None or file.side != side:
             return None
         try:
-            return self.look().device
+            return self.file_facts().device
         except Unavailable:
             return None  # the file's own step will report the error
 
-    def copy_file(self, dialect: str, labels: dict[str, object]) -> Tasks[None]:
+    def copy_file(self, dialect: str, protection: dict[str, object]) -> Tasks[None]:
         """Pulls the user's file into the client's folder, or pushes it to the run's folder.
 
         The sender's cache is not changed: the copy is named after its present state.
@@ -253,21 +254,23 @@ class Sources:
             return
         ratio, why = None, ""
         try:
-            ratio = self.look().cached_ratio
+            ratio = self.file_facts().cached_ratio
         except Unavailable as error:
             why = str(error)
         cached = ratio is not None and ratio >= CACHED_RATIO
         pushed = entry.side == "client"
         copy = f"file.{'push' if pushed else 'pull'}.{'cached' if cached else 'uncached'}"
-        file = entry.path if pushed else joined(self.world.options.target.folder, entry.path)
-        setting = copy_setting(self.world, copy, dialect, file=file, checked=not pushed, **labels)
+        file = entry.path if pushed else join_path(self.world.options.target.folder, entry.path)
+        setting = copy_setting(
+            self.world, copy, dialect, file=file, checked=not pushed, **protection
+        )
         step = step_of("smb-copy", setting, "client")
         step.setting["file"] = setting.file
-        with self.log.attempt(step, f"{copy} {dialect}", WHOLE_COPY) as take:
+        with self.log.attempt(step, f"{copy} {dialect}", WHOLE_COPY) as add_run:
             if why:
                 unknown = f"unknown how much of it the {entry.side}'s cache holds"
                 self.log.note(f"--file: {unknown}: {why}")
-            self.clock.need()
+            self.clock.require_seconds()
             seconds = (
                 self.clock.remaining()
                 if self.world.is_only("smb-copy")
@@ -281,10 +284,10 @@ class Sources:
                 most_seconds=min(max(USEFUL_SECONDS, seconds), self.clock.remaining()),
             )
             proven = ratio is not None and min(ratio, 1 - ratio) <= page_cache.DOUBT_RATIO
-            proof = cache_proof(entry.side, copy.rpartition(".")[2], proven, ratio)
+            cache = cache_details(entry.side, copy.rpartition(".")[2], proven, ratio)
             peer = replace(self.files.share, path=entry.path if pushed else "")
             timeout = setting.seconds + GRACE_SECONDS
-            take((yield Task(step, setting, peer, timeout)), {"cache": proof})
+            add_run((yield Task(step, setting, peer, timeout)), {"cache": cache})
 
     def _file_bytes(self, path: str, seconds: float) -> int:
         """Returns the most bytes of the user's file to copy; path: of a pushed file."""
@@ -293,7 +296,7 @@ class Sources:
             return min(plan.LARGEST_COPY_BYTES, usable)
         pushes = [
             rate
-            for step, rate in plan.measured(self.log)
+            for step, rate in plan.measured_rates(self.log)
             if step.stage == "smb-copy" and str(step.setting["copy"]).startswith("push")
         ]
         # Its duration is unknown: as many bytes as the run's slowest push would send.
@@ -316,27 +319,27 @@ class Sources:
         if entry is None:
             return
         pushed = entry.side == "client"
-        tree = entry.path if pushed else joined(self.world.options.target.folder, entry.path)
+        tree = entry.path if pushed else join_path(self.world.options.target.folder, entry.path)
         verb, folder = ("push", "") if pushed else ("pull", self.files.client_folder)
         usual = small_files.Setting(verb, 0, 0, dialect, 0.0, self.world.seed, tree=tree)
         setting = self.world.apply_choices(replace(usual, folder=folder))
         step = step_of("small-files", setting, "client")
-        with self.log.attempt(step, f"tree {verb} {dialect}", WHOLE_COPY) as take:
-            self.clock.need(LEAST_TREE_SECONDS)
+        with self.log.attempt(step, f"tree {verb} {dialect}", WHOLE_COPY) as add_run:
+            self.clock.require_seconds(LEAST_TREE_SECONDS)
             # Removing the files takes about as long as creating them.
             seconds = self.clock.remaining() / 2
             if not self.world.is_only("smb-copy"):
-                seconds = min(seconds, TREE_COPIES * self.world.times().copy)
+                seconds = min(seconds, TREE_TIMES * self.world.times().copy)
             room = self.room_bytes() if pushed else usable_bytes(self.world.client, folder)
             setting = replace(setting, seconds=seconds, size_bytes=room)
             peer = replace(self.files.share, path=entry.path if pushed else "")
-            take((yield Task(step, setting, peer, setting.seconds + TREE_GRACE_SECONDS)))
+            add_run((yield Task(step, setting, peer, setting.seconds + TREE_GRACE_SECONDS)))
             self._note_tree(step)
 
     def _note_tree(self, step: Step) -> None:
         """Notes which parts of the folder were not copied."""
-        repeat = self.log.latest(step)
-        details = repeat.details if repeat else {}
+        latest = self.log.latest(step)
+        details = latest.details if latest else {}
         if details.get("whole") is False:
             remedy = "use a larger --budget, or a smaller folder"
             self.log.note(f"--tree: not all of it was copied ({remedy})")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from dataclasses import asdict, dataclass, replace
 
-from bottleneck.agents.hosts import Ran
+from bottleneck.agents.hosts import Result
 from bottleneck.analysis.phrases import stage_text
 from bottleneck.login.target import TcpPeer
 from bottleneck.report.report import Step
@@ -31,7 +31,7 @@ LEAST_BYTES, SLOW_SECONDS = 512 << 10, 6.0
 """Bytes below which a transfer is repeated, and the time of the repetition."""
 
 
-def _many(setting: tcp.Setting) -> str:
+def _connections_suffix(setting: tcp.Setting) -> str:
     return "" if setting.streams == 1 else f" {setting.streams} connections"
 
 
@@ -56,7 +56,7 @@ class Transfers:
                 continue
             seconds = self.world.times().tcp if each.streams == 1 else self.world.times().tcp_many
             if self.world.options.tcp_peer is not None:
-                yield from self._with_peer(self.world.options.tcp_peer, each, seconds)
+                yield from self._run_iperf3(self.world.options.tcp_peer, each, seconds)
                 continue
             yield from self._between_agents(each, seconds)
         if self.world.options.settings.get("both_ways"):
@@ -67,14 +67,14 @@ class Transfers:
         setting = replace(each, seconds=seconds, address=self.world.address, both_ways=False)
         step = step_of("tcp", setting, "client")
         with self.log.attempt(
-            step, f"tcp {each.verb}{_many(each)}", WHYS[each.streams > 1]
-        ) as take:
+            step, f"tcp {each.verb}{_connections_suffix(each)}", WHYS[each.streams > 1]
+        ) as add_run:
             if self.world.server is None:
                 raise Unavailable(OR_PEER)
-            if self.turns.dropped(each.verb):
+            if self.turns.drops_packets(each.verb):
                 raise Unavailable(f"{DROPS} in that direction")
             if not self.world.is_only("tcp"):
-                self.clock.need(seconds)
+                self.clock.require_seconds(seconds)
                 # On the longest paths several streams would end within their slow start.
                 if each.streams > 1 and self.world.times().tcp > FAR_TIMES * seconds:
                     raise Unavailable("out of time on a far path (use a larger --budget)")
@@ -85,8 +85,8 @@ class Transfers:
             if few and seconds < SLOW_SECONDS < SHARE_OF_LEFT * self.clock.remaining():
                 yield from self._between_agents(each, SLOW_SECONDS)
             else:
-                take(ran)
-        yield from self.turns.ask_path(self.log.failed(step))
+                add_run(ran)
+        yield from self.turns.ask_path(self.log.first_failure(step))
 
     def _both_ways(self) -> Tasks[None]:
         """Measures a push and a pull at once, which slow each other unless the path is duplex."""
@@ -94,7 +94,7 @@ class Transfers:
         settings = [replace(self.world.apply_choices(usual), verb=verb) for verb in transfer.VERBS]
         seconds = settings[0].seconds + HOLD_SECONDS
         steps = [step_of("tcp", each, "client") for each in settings]
-        results: tuple[Ran | Exception, ...] = (Unavailable(NEEDS_AGENT),) * len(steps)
+        results: tuple[Result | Exception, ...] = (Unavailable(NEEDS_AGENT),) * len(steps)
         if self.world.server is not None:
             self.log.tell("tcp both ways")
             results = yield tuple(
@@ -102,10 +102,10 @@ class Transfers:
                 for step, setting in zip(steps, settings, strict=True)
             )
         for step, ran in zip(steps, results, strict=True):
-            with self.log.attempt(step, stage_text(step), BOTH_WAYS) as take:
+            with self.log.attempt(step, stage_text(step), BOTH_WAYS) as add_run:
                 if isinstance(ran, Exception):
                     raise ran
-                take(ran)
+                add_run(ran)
 
     def _fills(self, verb: str) -> bool:
         """Whether one stream fills a standard link in a direction, which is noted."""
@@ -117,20 +117,20 @@ class Transfers:
             self.log.note(f"tcp {verb} 4 connections: skipped: one stream fills the {link} link")
         return link is not None
 
-    def _with_peer(self, peer: TcpPeer, each: tcp.Setting, seconds: float) -> Tasks[None]:
+    def _run_iperf3(self, peer: TcpPeer, each: tcp.Setting, seconds: float) -> Tasks[None]:
         """Makes one transfer with iperf3, whose host's load stays unknown."""
         usual = iperf3.Setting(each.verb, each.streams, seconds=seconds, peer=peer.name)
         setting = self.world.apply_choices(usual)
         step = Step("tcp", {**asdict(setting), "engine": "iperf3"}, "client")
-        label = f"tcp {each.verb}{_many(each)} iperf3"
-        with self.log.attempt(step, label, WHYS[each.streams > 1]) as take:
+        label = f"tcp {each.verb}{_connections_suffix(each)} iperf3"
+        with self.log.attempt(step, label, WHYS[each.streams > 1]) as add_run:
             skipped = (e.reason for _, e in self.log.entries() if isinstance(e, Skipped))
             if silence := next((reason for reason in skipped if iperf3.SILENT in reason), ""):
                 raise Unavailable(silence)
             there = Endpoint(host=peer.host, port=peer.port)
             limit = seconds + PEER_SECONDS
             ran = yield Task(step, setting, there, limit, both=False, engine="iperf3")
-            take(ran, {"peer_is_target": self._is_target(peer)})
+            add_run(ran, {"peer_is_target": self._is_target(peer)})
 
     def _is_target(self, peer: TcpPeer) -> bool:
         """Whether the peer runs on TARGET's host, and so measures the same path."""
@@ -138,4 +138,4 @@ class Transfers:
             addresses = socket.getaddrinfo(peer.host, None, type=socket.SOCK_STREAM)
         except OSError:
             return False
-        return self.world.address in {peers.with_zone(each[4]) for each in addresses}
+        return self.world.address in {peers.zoned_address(each[4]) for each in addresses}

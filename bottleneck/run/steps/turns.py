@@ -81,7 +81,7 @@ class Turns:
         if still and not was_asked and self.world.wants(path.STAGE.name):
             yield from self.measure(path.STAGE, "why the transfer stood still")
 
-    def dropped(self, verb: str) -> bool:
+    def drops_packets(self, verb: str) -> bool:
         """Whether the path drops full-size packets in a direction."""
         report = so_far(self.world, self.clock, self.log, self.files)
         return mtu.hole(report, "client" if verb == "push" else "server") is not None
@@ -91,10 +91,10 @@ class Turns:
 
         If the path drops those of pushes, there is no file to pull either.
         """
-        if verb == "pull" and not self.files.source_bytes and self.dropped("push"):
+        if verb == "pull" and not self.files.source_bytes and self.drops_packets("push"):
             return True
         copy_steps = (s for s in self.log.steps if str(s.setting.get("copy", "")).startswith(verb))
-        return any(map(self.log.failed, copy_steps)) and self.dropped(verb)
+        return any(map(self.log.first_failure, copy_steps)) and self.drops_packets(verb)
 
     def measure(self, stage: Stage, why: str, most_seconds: float = math.inf) -> Tasks[None]:
         """Runs the turns of a stage that time allows; most_seconds: limit of all together."""
@@ -123,22 +123,23 @@ class Turns:
         stage: Stage = module.STAGE
         step = step_of(stage.name, setting, plan.side(turn.initiator))
         optional = stage.optional and not self.world.is_only(stage.name)
-        with self.log.attempt(step, turn.label, why, optional) as take:
+        with self.log.attempt(step, turn.label, why, optional) as add_run:
             if turn.peer == "agent" and self.world.server is None:
                 raise Unavailable(NEEDS_AGENT)
             # A chosen pace needs no measurement of the path's rate.
-            if hasattr(module, "fitted") and "bytes_per_second" not in self.world.options.settings:
+            is_paced = "bytes_per_second" in self.world.options.settings
+            if hasattr(module, "fit_setting") and not is_paced:
                 key = (stage.name, turn.initiator, setting)
                 if key not in self.fitted:
                     facts = yield from self._more_known(stage, setting)
-                    self.fitted[key] = self.world.apply_choices(module.fitted(setting, facts))
+                    self.fitted[key] = self.world.apply_choices(module.fit_setting(setting, facts))
                 setting = self.fitted[key]
                 # Values that are chosen only now are part of the report too.
                 step.setting.update(step_of(stage.name, setting, "client").setting)
             peer, opened_by = self._peer(turn)
             lifetime = seconds + turn.grace_seconds
             both = turn.peer != "own"
-            take((yield Task(step, setting, peer, lifetime, opened_by, both)))
+            add_run((yield Task(step, setting, peer, lifetime, opened_by, both)))
 
     def _peer(self, turn: Turn) -> tuple[Endpoint, str]:
         """Returns the other end of a turn, and the side that opens it."""
@@ -147,7 +148,6 @@ class Turns:
         return replace(self.files.share, path="") if turn.peer == "share" else Endpoint(), ""
 
     def facts_for(self, stage: Stage) -> RunFacts:
-        """Returns the facts for a stage at its turn."""
         return RunFacts(
             address=self.world.address,
             port=self.world.options.target.port or SMB_PORT,
@@ -167,7 +167,7 @@ class Turns:
             link = link_that_fits(self.world, rate) or ""
             facts = replace(facts, bytes_per_second=rate, rtt_seconds=rtt_seconds, link=link)
         if "source" in stage.needs and setting.verb == "pull":
-            source_bytes = yield from self.sources.ready_bytes(facts.dialect)
+            source_bytes = yield from self.sources.fill_source(facts.dialect)
             return replace(facts, source_bytes=source_bytes)
         if "share" in stage.needs:
             return replace(facts, room_bytes=self.sources.room_bytes())
@@ -294,13 +294,13 @@ class Security:
             if now + (now - began) > until:
                 return
 
-    def _setting(self, verb: str, security: str) -> smb_tax.Setting:
+    def _tax_setting(self, verb: str, security: str) -> smb_tax.Setting:
         dialect, seed = self.turns.files.dialect, self.turns.world.seed
         return smb_tax.Setting(verb, dialect, security, 0, 0.0, seed)
 
     def _step(self, verb: str, security: str) -> Step:
         """Returns the step of a copy, without values that are chosen later."""
-        return step_of(smb_tax.STAGE.name, self._setting(verb, security), "client")
+        return step_of(smb_tax.STAGE.name, self._tax_setting(verb, security), "client")
 
     def _copy(self, verb: str, security: str) -> Tasks[None]:
         """Makes one run of one copy."""
@@ -309,14 +309,14 @@ class Security:
         # A server that insists on its security is well configured: the run is complete.
         optional = not self.turns.world.is_only(smb_tax.STAGE.name)
         label = f"security {security} {verb}"
-        with self.turns.log.attempt(step, label, self.why, optional) as take:
+        with self.turns.log.attempt(step, label, self.why, optional) as add_run:
             if verb not in self.sizes:
                 self.sizes[verb] = yield from self._size(verb)
-            setting = self._setting(verb, security)
+            setting = self._tax_setting(verb, security)
             setting = replace(setting, size_bytes=self.sizes[verb], seconds=deadline)
             peer = replace(self.turns.files.share, path="")
             try:
-                take((yield Task(step, setting, peer, deadline + TAX_GRACE_SECONDS)))
+                add_run((yield Task(step, setting, peer, deadline + TAX_GRACE_SECONDS)))
             except Unavailable as error:
                 self.denied[security] = str(error)
                 raise
@@ -324,7 +324,7 @@ class Security:
     def _size(self, verb: str) -> Tasks[int]:
         """Returns the bytes of a plain copy in the intended time, limited by file and share."""
         spoken = self.turns.files.dialect
-        source_bytes = yield from self.turns.sources.ready_bytes(spoken)
+        source_bytes = yield from self.turns.sources.fill_source(spoken)
         rate = source_bytes / FILL_SECONDS
         for step in self.turns.log.steps:
             setting = step.setting

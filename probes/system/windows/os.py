@@ -182,7 +182,7 @@ def fstat(fd: int) -> _os.stat_result:
     folder = _folders.get(fd)
     if folder is not None:
         return stat(folder.path)
-    return _with_rights(_os.fstat(fd), _paths.get(fd, ""))
+    return _add_rights(_os.fstat(fd), _paths.get(fd, ""))
 
 
 def stat(
@@ -192,7 +192,7 @@ def stat(
     if isinstance(name, int):
         return fstat(name)
     place = _path_of(name, dir_fd)
-    return _with_rights(_os.stat(place, follow_symlinks=follow_symlinks), place)
+    return _add_rights(_os.stat(place, follow_symlinks=follow_symlinks), place)
 
 
 def lstat(name: Any, *, dir_fd: Optional[int] = None) -> _os.stat_result:
@@ -200,7 +200,7 @@ def lstat(name: Any, *, dir_fd: Optional[int] = None) -> _os.stat_result:
     return stat(name, dir_fd=dir_fd, follow_symlinks=False)
 
 
-def _with_rights(status: _os.stat_result, place: str) -> _os.stat_result:
+def _add_rights(status: _os.stat_result, place: str) -> _os.stat_result:
     """Adds rights, which Windows' status lacks: others can write to everything outside this user's
     profile and the system's folders."""
     mode = status.st_mode & ~PRIVATE_MODE

@@ -67,19 +67,19 @@ def _bind(memory_bytes: int = 0) -> None:
     """Puts this process into a job of its own. Errors: OSError, with Windows' own number."""
     kernel = ctypes.WinDLL("kernel32", use_last_error=True)
     kernel.CreateJobObjectW.restype = kernel.GetCurrentProcess.restype = wintypes.HANDLE
-    job = _checked(kernel.CreateJobObjectW(None, None))
+    job = _check_handle(kernel.CreateJobObjectW(None, None))
     limits = _Limits(flags=KILL_ON_JOB_CLOSE)
     if memory_bytes:
         limits.flags |= PROCESS_MEMORY
         limits.process_memory = memory_bytes
     arguments = (ctypes.byref(limits), ctypes.sizeof(limits))
-    _checked(kernel.SetInformationJobObject(wintypes.HANDLE(job), EXTENDED_LIMITS, *arguments))
+    _check_handle(kernel.SetInformationJobObject(wintypes.HANDLE(job), EXTENDED_LIMITS, *arguments))
     this = wintypes.HANDLE(kernel.GetCurrentProcess())
-    _checked(kernel.AssignProcessToJobObject(wintypes.HANDLE(job), this))
+    _check_handle(kernel.AssignProcessToJobObject(wintypes.HANDLE(job), this))
     _jobs.append(job)
 
 
-def _checked(handle: Optional[int]) -> int:
+def _check_handle(handle: Optional[int]) -> int:
     if not handle:
         raise ctypes.WinError(ctypes.get_last_error())
     return handle
@@ -114,7 +114,6 @@ class Child:
     terminate = kill
 
     def has_ended(self) -> bool:
-        """Whether it has ended."""
         return self.process.poll() is not None
 
     def wait(self) -> str:

@@ -28,10 +28,10 @@ TCP = r"SYSTEM\CurrentControlSet\Services\Tcpip\Parameters"
 VALUES = ((PROFILE, "NetworkThrottlingIndex"), (TCP, "TcpWindowSize"), (TCP, "Tcp1323Opts"))
 
 
-def printed(seconds: float) -> str:
+def cmdlets_output(limit_seconds: float) -> str:
     """Returns the cmdlets' output, each a list; empty: no PowerShell, or it took too long."""
     script = "; ".join(SCRIPT.strip().splitlines())
-    return tools.printed((*POWERSHELL, script), seconds)
+    return tools.program_output((*POWERSHELL, script), limit_seconds)
 
 
 def registry() -> Dict[str, str]:

@@ -14,7 +14,7 @@ from bottleneck.analysis.finding import Diagnosis
 from bottleneck.analysis.phrases import confidence_text, first_line
 from bottleneck.documents import stages
 from bottleneck.documents.document import Heat, HeatCell
-from bottleneck.documents.html import HEAT_LEVELS, shaded
+from bottleneck.documents.html import HEAT_LEVELS, shaded_table
 from bottleneck.documents.html import document as html_text
 from bottleneck.documents.tcp_tables import windows_heat
 from bottleneck.report.report import Report
@@ -177,7 +177,7 @@ def test_rates_read_in_the_style_that_is_on(tree):
 def test_a_map_is_a_table_with_a_colour_for_each_step_of_the_highest_rate():
     report = stored_reports.load(DATA / "report-v1-comparisons.json")
     (windows,) = (e for e in diagnose(report).comparisons if e.about == "windows")
-    _, rows = shaded(windows_heat(windows))
+    _, rows = shaded_table(windows_heat(windows))
     cells = [cell for _, each in rows for cell in each if cell is not None]
     assert len(cells) == len(windows.rows)
     assert {cell.step for cell in cells} <= set(range(HEAT_LEVELS))
@@ -189,6 +189,6 @@ def test_a_map_is_a_table_with_a_colour_for_each_step_of_the_highest_rate():
 
 def test_a_large_map_is_bounded():
     cells = tuple(HeatCell(n // 100, n % 100, 1e8, "12.3 ms") for n in range(10_000))
-    titles, rows = shaded(Heat(cells, "window", "streams", str, str))
+    titles, rows = shaded_table(Heat(cells, "window", "streams", str, str))
     assert (len(titles), len(rows)) == (8, 16)
-    assert shaded(Heat((), "window", "streams", str, str)) == ([], [])
+    assert shaded_table(Heat((), "window", "streams", str, str)) == ([], [])

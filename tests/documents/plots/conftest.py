@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from bottleneck.documents.html import plots
-from bottleneck.documents.plots.copies import over_time
+from bottleneck.documents.plots.copies import drawings
 from bottleneck.documents.plots.shapes import text_width
 from tests import stored_reports
 from tests.stored_reports import diagnose
@@ -24,7 +24,7 @@ _STEP = re.compile(r"([MLHVh])([^MLHVh]*)")
 
 def every_plot(report):
     diagnosis = diagnose(report)
-    return (*(plot for _, plot in over_time(report, diagnosis)), *plots(report, diagnosis))
+    return (*(plot for _, plot in drawings(report, diagnosis)), *plots(report, diagnosis))
 
 
 @dataclass(frozen=True)

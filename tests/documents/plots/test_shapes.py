@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bottleneck.documents.plots import shapes
-from bottleneck.documents.plots.charts import numbered
-from bottleneck.documents.plots.shapes import WIDTH, opening, shortened, text_width
+from bottleneck.documents.plots.charts import numbered_items
+from bottleneck.documents.plots.shapes import WIDTH, opening, shortened_text, text_width
 
 
 def within(drawing, svg):
@@ -26,7 +26,7 @@ def test_a_hatch_stays_in_its_rectangle(drawing, width, height):
 @pytest.mark.parametrize("text", ["i" * 90, "\u5bb6" * 90, "short", ""])
 @pytest.mark.parametrize("strong", [False, True])
 def test_a_shortened_text_is_no_wider_than_it_may_be(text, strong):
-    short = shortened(text, 120, strong)
+    short = shortened_text(text, 120, strong)
     assert text_width(short, strong) <= 120
     assert short == text or short.endswith("...")
 
@@ -38,7 +38,7 @@ def test_two_sentences_of_many_are_opening():
 
 
 def test_only_the_last_of_too_many_says_that_there_are_more():
-    assert [each[0] for each in numbered("abc", 3)] == [1, 2, 3]
-    assert {each[2] for each in numbered("abc", 3)} == {""}
-    *_, last = numbered("abcde", 3)
+    assert [each[0] for each in numbered_items("abc", 3)] == [1, 2, 3]
+    assert {each[2] for each in numbered_items("abc", 3)} == {""}
+    *_, last = numbered_items("abcde", 3)
     assert last == (3, "c", " 2 more are not drawn.")

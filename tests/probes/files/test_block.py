@@ -64,7 +64,7 @@ def test_what_is_not_there_is_no_layer(tmp_path):
     assert block.layer("sda", tmp_path) is None
     assert block.layer("../../etc", tmp_path) is None
     assert block.layer("", tmp_path) is None
-    assert block.below("sda", tmp_path) == []
+    assert block.devices_below("sda", tmp_path) == []
 
 
 def test_a_disk_of_another_host_is_named(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files import created_folder, journal, payload
-from probes.files.created_folder import CreatedFolder, Setting, hold, refused
+from probes.files.created_folder import CreatedFolder, Setting, hold, refusal
 from tests.living import running
 
 MIB = 1 << 20
@@ -27,7 +27,7 @@ def test_the_source_holds_the_payload_and_all_goes_at_the_end(tmp_path):
         assert endpoint.folder == str(tmp_path / "bottleneck-00aa11bb")
         content = Path(endpoint.folder, "source-00aa11bb").read_bytes()
         assert len(content) == endpoint.facts["size_bytes"] == 5 * MIB
-        assert payload.matches(payload.ring(b"\xab"), 0, memoryview(content))
+        assert payload.matches(payload.make_ring(b"\xab"), 0, memoryview(content))
         assert endpoint.facts["total_bytes"] >= endpoint.facts["free_bytes"] > 0
         Path(endpoint.folder, "pushed-00aa11bb-0123456789abcdef").touch()
     assert list(tmp_path.iterdir()) == []
@@ -149,6 +149,6 @@ def test_a_source_is_as_large_as_the_room_allows(tmp_path, monkeypatch):
     ],
 )
 def test_each_trouble_with_a_mount_has_its_line(code, kind, says):
-    error = refused("/mnt/media", OSError(code, os.strerror(code)))
+    error = refusal("/mnt/media", OSError(code, os.strerror(code)))
     assert isinstance(error, Refused) and error.kind == kind
     assert says in error.text and "/mnt/media" in error.text and "\n" not in error.text

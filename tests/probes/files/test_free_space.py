@@ -42,20 +42,20 @@ def test_less_than_a_mib_is_told_with_what_is_free_stays_free_and_is_needed(monk
     disk(monkeypatch, 200 * MIB, 20 * MIB + MIB // 2)
     message = "20.5 MiB are free, 20 MiB stay free .* needs 1 MiB; free at least 1 MiB more"
     with pytest.raises(Unavailable, match=message):
-        free_space.fitting(GIB, "f")
-    assert free_space.fitting(4096, "f") == 4096
+        free_space.fitting_size(GIB, "f")
+    assert free_space.fitting_size(4096, "f") == 4096
 
 
 @pytest.mark.parametrize(("free", "size"), [(200, 44), (52, 15), (25, 2), (22, 1)])
 def test_a_small_share_gets_a_small_file(monkeypatch, free, size):
     """A part of the room, 16 MiB where that is half of it, and at least 1 MiB."""
     disk(monkeypatch, 200 * MIB, free * MIB)
-    assert free_space.fitting(GIB, "f", free_space.HELD_PARTS) == size * MIB
+    assert free_space.fitting_size(GIB, "f", free_space.HELD_PARTS) == size * MIB
 
 
 def test_a_file_system_that_tells_no_size_is_not_taken_for_a_full_one(monkeypatch):
     disk(monkeypatch, 0, 0)
-    assert free_space.fitting(GIB, "f") == GIB
+    assert free_space.fitting_size(GIB, "f") == GIB
     free_space.Watch("f").look_at("f")
 
 

@@ -223,7 +223,7 @@ def test_what_it_does_not_understand_it_leaves_alone_until_it_is_old(runs, text,
     assert list(journal.orphans(removal.RUN, journal.SHARE)) == journal.sweep() == []
     with entry.open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        journal.living()
+        journal.living_objects()
     assert entry.exists()
     monkeypatch.setattr(journal, "KEPT_SECONDS", -60.0)
     journal.sweep()
@@ -243,7 +243,7 @@ def test_the_journal_that_somebody_else_planted_stops_nobody(tmp_path, planted):
     with contextlib.ExitStack() as stack:
         if planted == "folder":
             fcntl.flock(stack.enter_context(entry.open()), fcntl.LOCK_EX)
-        assert journal.living() == set()
+        assert journal.living_objects() == set()
 
 
 @pytest.fixture

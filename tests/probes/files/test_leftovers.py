@@ -31,7 +31,7 @@ def make_folder(folder, name=RUN, files=(SOURCE,)):
     path = folder / name
     path.mkdir()
     for each in files:
-        (path / each).write_bytes(payload.ring(b"seed")[:100])
+        (path / each).write_bytes(payload.make_ring(b"seed")[:100])
     return path
 
 

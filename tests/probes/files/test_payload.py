@@ -11,7 +11,7 @@ MIB = 1024 * 1024
 
 @pytest.fixture(scope="module")
 def ring():
-    return payload.ring(b"seed")
+    return payload.make_ring(b"seed")
 
 
 def test_it_does_not_compress(ring):
@@ -68,13 +68,13 @@ def test_a_run_s_files_are_known_by_what_they_begin_with(heads, ours):
 
 def test_every_payload_begins_with_the_magic():
     for seed in (b"seed", b"another"):
-        assert payload.block(payload.ring(seed), 0, len(M)) == M
+        assert payload.block(payload.make_ring(seed), 0, len(M)) == M
     assert len(M) == 16
 
 
 def test_a_killed_run_of_small_files_is_proven_by_the_first_of_them() -> None:
     """Its source is empty, and the others begin further on in the payload."""
-    ring = payload.ring(b"seed")
+    ring = payload.make_ring(b"seed")
     heads = {f"small-{number}-0a-0b": bytes(ring[number * 16384 :][:16]) for number in range(300)}
     heads["source-0a"] = b""
     assert payload.proves(heads[name] for name in sorted(heads, key=payload.first))

@@ -35,7 +35,7 @@ def test_a_real_file_is_found_behind_its_device(ext4_disk):
     (folder / "file").write_bytes(content)
     with (folder / "file").open("rb") as file:
         os.fsync(file.fileno())
-        layout = place.place(file.fileno())
+        layout = place.disk_place(file.fileno())
     assert (layout["device"], layout["device_bytes"], layout["located"]) == (device, 4 * GIB, True)
     assert (layout["bytes"], layout["unwritten_bytes"], layout["complete"]) == (MIB, 0, True)
     content_read = b""
@@ -50,7 +50,7 @@ def test_a_real_file_is_found_behind_its_device(ext4_disk):
 
 def test_a_file_without_extents_has_no_place():
     with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
-        assert place.place(file.fileno()) is None
+        assert place.disk_place(file.fileno()) is None
 
 
 def test_pieces_have_the_span_and_the_mean_of_the_bytes():

@@ -118,7 +118,7 @@ def mounted_source(folder, tmp_path):
 
 def copied_by_the_system(folder, tmp_path):
     """Pulls a file into the folder, as large as the agent allows; returns the bytes moved."""
-    size = free_space.fitting(WANTED_BYTES, str(folder))
+    size = free_space.fitting_size(WANTED_BYTES, str(folder))
     other = tmp_path / "other"
     other.mkdir()
     setting = created_folder.Setting(str(other), "0123abcd", size, 10.0, SEED)

@@ -21,7 +21,7 @@ def folder(tmp_path):
 
 
 def content(size: int) -> bytes:
-    return bytes(payload.block(payload.ring(bytes.fromhex(SEED)), 0, size))
+    return bytes(payload.block(payload.make_ring(bytes.fromhex(SEED)), 0, size))
 
 
 def test_a_new_file_is_made_of_the_payload(folder):

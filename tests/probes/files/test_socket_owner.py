@@ -49,12 +49,12 @@ DATA = Path(__file__).parent
 
 
 def listening(table, address, port):
-    ours = open_files._printed(address) | open_files.ANY_ADDRESS
+    ours = open_files._printed_forms(address) | open_files.ANY_ADDRESS
     return parse_table(table, OWN_END, LISTENS, ours, port)
 
 
 def connected(table, address):
-    return parse_table(table, OTHER_END, ESTABLISHED, open_files._printed(address))
+    return parse_table(table, OTHER_END, ESTABLISHED, open_files._printed_forms(address))
 
 
 def test_listeners_are_read_from_the_kernel_s_tables():
@@ -123,21 +123,21 @@ def host(monkeypatch):
 def test_the_one_with_a_connection_to_the_peer_serves_it_and_no_other_clients(host):
     host({71: 1, 72: 1, 70: 1}, {71: {5}, 72: {6}, 70: {4}}, {1: {5}})
     processes = seen_of(stat(70, started=10), stat(71, started=120), stat(72, started=130))
-    assert open_files.serving(processes, AGENT, PEER) == {71}
+    assert open_files.servers_of_peer(processes, AGENT, PEER) == {71}
 
 
 def test_the_peers_own_older_mount_is_another_copy(host):
     host({71: 1, 72: 1}, {71: {5}, 72: {6}}, {1: {"5", "6"}})
     processes = seen_of(stat(71, started=120), stat(72, started=20))
-    assert open_files.serving(processes, AGENT, PEER) == {71}
+    assert open_files.servers_of_peer(processes, AGENT, PEER) == {71}
 
 
 def test_one_in_a_container_serves_the_peer_where_none_beside_the_agent_does(host):
     host({71: 2}, {71: {5}}, {2: {5}})
-    assert open_files.serving(seen_of(stat(71, started=120)), AGENT, PEER) == {71}
+    assert open_files.servers_of_peer(seen_of(stat(71, started=120)), AGENT, PEER) == {71}
     host({71: 2, 72: 1}, {71: {5}, 72: {5}}, {1: {5}, 2: {5}})
     processes = seen_of(stat(71, started=120), stat(72, started=120))
-    assert open_files.serving(processes, AGENT, PEER) == {72}
+    assert open_files.servers_of_peer(processes, AGENT, PEER) == {72}
 
 
 def test_where_open_files_are_secret_those_that_began_after_the_agent_serve_us(host):
@@ -145,8 +145,8 @@ def test_where_open_files_are_secret_those_that_began_after_the_agent_serve_us(h
     processes = seen_of(
         stat(71, started=120), stat(72, started=20), stat(73, started=120), stat(74, started=120)
     )
-    assert open_files.serving(processes, AGENT, PEER) == {71}
-    assert open_files.serving(processes, AGENT, "") == {71}
+    assert open_files.servers_of_peer(processes, AGENT, PEER) == {71}
+    assert open_files.servers_of_peer(processes, AGENT, "") == {71}
 
 
 def test_established_connections_are_parsed_and_listeners_are_not():
@@ -179,7 +179,7 @@ def test_a_real_connection_is_found_with_the_process_that_holds_it():
         processes = reader().processes()
         processes[child.pid] = processes[child.pid]._replace(name="smbd")
         only = {pid: processes[pid] for pid in (os.getpid(), child.pid)}
-        assert open_files.serving(only, os.getpid(), "127.0.0.1") == {child.pid}
+        assert open_files.servers_of_peer(only, os.getpid(), "127.0.0.1") == {child.pid}
         older = {**only, child.pid: only[child.pid]._replace(started_ticks=1)}
-        assert open_files.serving(older, os.getpid(), "127.0.0.1") == {child.pid}
-        assert open_files.serving(older, os.getpid(), "127.0.0.9") == set()
+        assert open_files.servers_of_peer(older, os.getpid(), "127.0.0.1") == {child.pid}
+        assert open_files.servers_of_peer(older, os.getpid(), "127.0.0.9") == set()

@@ -21,7 +21,7 @@ MIB = 1024 * 1024
 def test_the_payload_is_really_written(tmp_path):
     with source_file.hold(Setting(str(tmp_path), 9 * MIB, 30.0, "ab"), Endpoint()) as endpoint:
         assert endpoint.facts["size_bytes"] == 9 * MIB
-        ring = payload.ring(b"\xab")
+        ring = payload.make_ring(b"\xab")
         with Path(endpoint.path).open("rb") as file:
             content = file.read()
         assert len(content) == 9 * MIB

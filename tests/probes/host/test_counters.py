@@ -91,7 +91,7 @@ def two_clients(monkeypatch):
     for pid in (70, 71, 72):
         processes[pid] = me._replace(pid=pid, name="smbd", parent=70 if pid > 70 else 1)
     monkeypatch.setattr(counters.reader(), "processes", lambda: processes)
-    monkeypatch.setattr(counters.open_files, "serving", lambda *_: {71})
+    monkeypatch.setattr(counters.open_files, "servers_of_peer", lambda *_: {71})
     return processes
 
 
@@ -102,7 +102,7 @@ def test_servers_are_looked_for_anew_only_where_one_began_or_ended(two_clients, 
         looks.append(1)
         return {71}
 
-    monkeypatch.setattr(counters.open_files, "serving", look)
+    monkeypatch.setattr(counters.open_files, "servers_of_peer", look)
     account, watched = Account(), CountedObjects(peer_address="192.0.2.7")
     for _ in range(2):
         counters.read_counters(watched, os.getpid(), account)
@@ -126,7 +126,7 @@ def test_where_no_file_server_can_be_told_to_be_ours_no_quota_is_known(two_clien
     monkeypatch.setattr(counters.cgroup, "shows_quotas", lambda pid: True)
     watched = CountedObjects(peer_address="192.0.2.7")
     assert counters.read_counters(watched, os.getpid(), Account()).quotas_visible
-    monkeypatch.setattr(counters.open_files, "serving", lambda *_: set())
+    monkeypatch.setattr(counters.open_files, "servers_of_peer", lambda *_: set())
     assert not counters.read_counters(watched, os.getpid(), Account()).quotas_visible
 
 

@@ -9,7 +9,7 @@ from probes.host import ethtool
 
 def test_the_loopback_answers_what_it_can():
     card = ethtool.read_card("lo")
-    assert card.negotiated == ethtool.Negotiated()
+    assert card.negotiated == ethtool.Negotiation()
     assert card.facts["pause"] == {}
     assert "tcp_segmentation" in card.facts["offloads"]
 
@@ -30,21 +30,21 @@ FAST = modes(0, 1, 2, 3, 6, 7)
 
 
 def test_a_gigabit_card_at_a_port_that_offers_100():
-    link = ethtool.parse_negotiated(settings(100, 1, 1, GIGABIT, GIGABIT, FAST))
-    assert link == ethtool.Negotiated(100_000_000, "full", True, 10**9, 10**8)
+    link = ethtool.parse_negotiation(settings(100, 1, 1, GIGABIT, GIGABIT, FAST))
+    assert link == ethtool.Negotiation(100_000_000, "full", True, 10**9, 10**8)
 
 
 @pytest.mark.parametrize("rate", [0, 0xFFFF, 0xFFFFFFFF])
 def test_without_a_link_no_rate_is_told(rate):
-    link = ethtool.parse_negotiated(settings(rate, 0xFF, 1))
-    assert link == ethtool.Negotiated(None, None, True, None, None)
+    link = ethtool.parse_negotiation(settings(rate, 0xFF, 1))
+    assert link == ethtool.Negotiation(None, None, True, None, None)
 
 
 def test_masks_that_are_not_whole_tell_no_modes():
     answer = settings(1000, 1, 1, GIGABIT, GIGABIT, GIGABIT)
-    assert ethtool.parse_negotiated(answer[:-1]).able_bits_per_second is None
-    assert ethtool.parse_negotiated(answer[:40]) is None
-    assert ethtool.parse_negotiated(None) is None
+    assert ethtool.parse_negotiation(answer[:-1]).able_bits_per_second is None
+    assert ethtool.parse_negotiation(answer[:40]) is None
+    assert ethtool.parse_negotiation(None) is None
 
 
 def test_words_are_read_in_their_places_and_none_of_what_is_cut_off():

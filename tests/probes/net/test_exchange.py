@@ -15,7 +15,7 @@ from probes.net import exchange, port, warm
 from probes.net.warm import Cold
 from tests import living
 
-RING = payload.ring(b"exchange")
+RING = payload.make_ring(b"exchange")
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from probes.net import flow as flows
 from probes.net.flow import Flow
 from tests import living
 
-RING = payload.ring(b"flow")
+RING = payload.make_ring(b"flow")
 SOON_SECONDS = living.GENEROUS_SECONDS
 
 
@@ -49,8 +49,8 @@ def sent(move, buffer_bytes, monkeypatch, streams=1):
     monkeypatch.setattr(flows, "time", clock)
     with pairs(streams) as (senders, receivers):
         sending, receiving = Flow(senders), Flow(receivers)
-        receiving.run(flows.receive, 1 << 16, streams == 1)
-        sending.run(move, source(move, buffer_bytes), buffer_bytes, clock.time + 1)
+        receiving.start_threads(flows.receive, 1 << 16, streams == 1)
+        sending.start_threads(move, source(move, buffer_bytes), buffer_bytes, clock.time + 1)
         assert living.until(lambda: all(sending.totals))
         clock.time += 1
         assert sending.ended.wait(SOON_SECONDS) and receiving.ended.wait(SOON_SECONDS)
@@ -79,7 +79,7 @@ def test_the_payload_begins_again_only_beyond_what_a_compressor_looks_back(move,
     assert period_bytes > 64 << 10
     with pairs(1) as (senders, receivers):
         sending = Flow(senders)
-        sending.run(move, source(move, 1 << 16), 1 << 16, living.within())
+        sending.start_threads(move, source(move, 1 << 16), 1 << 16, living.within())
         got = bytearray()
         while len(got) < 4 << 20:
             got += receivers[0].recv(1 << 16)
@@ -96,7 +96,7 @@ def test_a_call_that_waits_for_a_receiver_ends_with_the_stop(move):
     with pairs(1) as (senders, receivers):
         sending = Flow(senders)
         size = payload.LONGEST_BLOCK_BYTES
-        sending.run(move, source(move, size), size, living.within(2.0))
+        sending.start_threads(move, source(move, size), size, living.within(2.0))
         assert not sending.ended.wait(2.5)  # nobody reads: the first call is still in the kernel
         sending.stop(socket.SHUT_WR)
         assert sending.ended.wait(SOON_SECONDS)
@@ -108,10 +108,10 @@ def test_a_call_that_waits_for_a_receiver_ends_with_the_stop(move):
 def test_what_went_before_a_stop_is_counted_to_the_byte():
     with pairs(1) as (senders, receivers):
         sending, receiving = Flow(senders), Flow(receivers)
-        sending.run(flows.send, RING, 512, living.within())
+        sending.start_threads(flows.send, RING, 512, living.within())
         assert living.until(lambda: not writable(senders))  # full in the midst of a group
         sending.stop(socket.SHUT_WR)
-        receiving.run(flows.receive, 1 << 16)
+        receiving.start_threads(flows.receive, 1 << 16)
         assert sending.ended.wait(SOON_SECONDS) and receiving.ended.wait(SOON_SECONDS)
         for each in (sending, receiving):
             each.released.set()
@@ -122,7 +122,7 @@ def test_what_went_before_a_stop_is_counted_to_the_byte():
 def test_a_connection_that_breaks_before_its_time_is_an_error_with_a_reason():
     with pairs(1) as (senders, receivers):
         sending = Flow(senders)
-        sending.run(flows.send, RING, 1 << 16, living.within())
+        sending.start_threads(flows.send, RING, 1 << 16, living.within())
         receivers[0].close()
         assert sending.ended.wait(SOON_SECONDS)
         sending.released.set()
@@ -132,7 +132,7 @@ def test_a_connection_that_breaks_before_its_time_is_an_error_with_a_reason():
 def test_the_first_end_is_told_before_the_last():
     with pairs(2) as (senders, receivers):
         receiving = Flow(receivers)
-        receiving.run(flows.receive, 1 << 16)
+        receiving.start_threads(flows.receive, 1 << 16)
         senders[0].shutdown(socket.SHUT_WR)
         assert receiving.first.wait(SOON_SECONDS) and not receiving.ended.is_set()
         senders[1].shutdown(socket.SHUT_WR)
@@ -144,7 +144,7 @@ def test_the_threads_stay_until_they_are_let_go():
     threads = set(threading.enumerate())
     with pairs(2) as (senders, receivers):
         receiving = Flow(receivers)
-        receiving.run(flows.receive, 1 << 16)
+        receiving.start_threads(flows.receive, 1 << 16)
         for each in senders:
             each.shutdown(socket.SHUT_WR)
         assert receiving.ended.wait(SOON_SECONDS)
@@ -163,7 +163,7 @@ def test_whatever_goes_wrong_in_a_thread_ends_the_flow():
         def refuse(flow, index):
             raise MemoryError
 
-        receiving.run(refuse)
+        receiving.start_threads(refuse)
         assert receiving.ended.wait(SOON_SECONDS)
         receiving.released.set()
     assert receiving.error_text() == ": MemoryError"
@@ -179,7 +179,7 @@ def test_the_busiest_is_the_one_that_moved_most():
 def test_the_first_bytes_are_told_before_a_large_buffer_is_full():
     with pairs(1) as (senders, receivers):
         receiving = Flow(receivers)
-        receiving.run(flows.receive, 4 << 20)
+        receiving.start_threads(flows.receive, 4 << 20)
         senders[0].sendall(b"first")
         assert living.until(lambda: receiving.totals == [5])
         senders[0].shutdown(socket.SHUT_WR)
@@ -206,7 +206,7 @@ def test_what_is_gathered_is_neither_lost_nor_kept_back_at_the_end():
     with pairs(1) as (senders, receivers):
         receiving = Flow(receivers)
         receiving.gather(40e9)
-        receiving.run(flows.receive, 1 << 16)
+        receiving.start_threads(flows.receive, 1 << 16)
         senders[0].sendall(b"less than the mark")
         senders[0].shutdown(socket.SHUT_WR)
         assert receiving.ended.wait(SOON_SECONDS)

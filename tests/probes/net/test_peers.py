@@ -70,8 +70,8 @@ def test_a_port_opens_where_its_address_has_the_zone_of_another_host():
 def test_an_address_of_a_link_keeps_its_zone():
     """A name is looked up to four numbers, of which the last is the interface's."""
     lo = socket.if_nametoindex("lo")
-    assert peers.with_zone(("fe80::1", 445, 0, lo)) == "fe80::1%lo"
-    assert peers.with_zone(("::1", 445, 0, 0)) == "::1"
-    assert peers.with_zone(("10.0.0.1", 445)) == "10.0.0.1"
+    assert peers.zoned_address(("fe80::1", 445, 0, lo)) == "fe80::1%lo"
+    assert peers.zoned_address(("::1", 445, 0, 0)) == "::1"
+    assert peers.zoned_address(("10.0.0.1", 445)) == "10.0.0.1"
     assert peers.for_socket("fe80::1%lo", 445) == ("fe80::1", 445, 0, lo)
     assert peers.for_socket("10.0.0.1", 445) == ("10.0.0.1", 445)

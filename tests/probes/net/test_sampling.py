@@ -111,4 +111,4 @@ def test_what_the_kernel_gathers_for_the_reader_is_not_counted_as_left_by_it():
         sampling = arrivals.Sampling(flow)
         assert living.until(lambda: Arrivals(flow).count().unread == (50_000,))
         sampling.at_receiver(Arrivals(flow).count())
-        assert sampling.of_receiver()["unread_bytes_median"] == 20_000
+        assert sampling.receiver_details()["unread_bytes_median"] == 20_000

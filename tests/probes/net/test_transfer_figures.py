@@ -158,13 +158,13 @@ def test_a_window_is_set_at_both_ends_and_only_for_who_asked(
     transferred, verb, payload_clock, monkeypatch
 ):
     locks_seen = []
-    run = flow.Flow.run
+    run = flow.Flow.start_threads
 
     def noting(self, move, *arguments):
         locks_seen.append((move.__name__, [buffers_set(each) for each in self.connections]))
         run(self, move, *arguments)
 
-    monkeypatch.setattr(flow.Flow, "run", noting)
+    monkeypatch.setattr(flow.Flow, "start_threads", noting)
     for window_bytes in (0, 64 << 10):
         locks_seen.clear()
         with transfer.respond(HERE, SECONDS, window_bytes) as peer:

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from probes.programs import copy_program
-from probes.programs.copy_program import CopyBroke, Program, started
+from probes.programs.copy_program import CopyBroke, Program, start_copy
 from probes.system import tools
 from tests.living import ended, running, within
 
@@ -21,7 +21,7 @@ def source(tmp_path):
 
 
 def copy(program, source, destination, descriptors=()):
-    with started(program, str(source), str(destination), descriptors) as copying:
+    with start_copy(program, str(source), str(destination), descriptors) as copying:
         copying.ready()
         copying.begin()
         return list(copying.progress(within(), 0.001))
@@ -61,7 +61,7 @@ def test_the_complaint_of_a_program_comes_through(tmp_path):
 def test_progress_counts_what_was_written_since_the_gate_opened(tmp_path):
     script = "head -c 4096 /dev/zero | cat >/dev/null; echo; read -r go; printf 123456789; "
     program = Program("slow", ("/bin/sh", "-c", f"{script} exec tail -f /dev/null", "slow"))
-    with started(program, "", "", ()) as copying:
+    with start_copy(program, "", "", ()) as copying:
         copying.ready()
         copying.begin()
         for written in copying.progress(within(), 0.01):
@@ -72,7 +72,7 @@ def test_progress_counts_what_was_written_since_the_gate_opened(tmp_path):
 
 def test_a_program_that_does_not_end_is_stopped_at_the_deadline():
     program = Program("slow", ("/bin/sh", "-c", "echo; read -r go; exec tail -f /dev/null", "slow"))
-    with started(program, "", "", ()) as copying:
+    with start_copy(program, "", "", ()) as copying:
         copying.ready()
         copying.begin()
         with pytest.raises(CopyBroke, match="no end within its time"):
@@ -86,7 +86,7 @@ def test_a_program_that_closes_its_stderr_is_watched_on(goes_on, says, tmp_path)
     os.mkfifo(tmp_path / "gate")
     script = 'echo; read -r go; exec 2>&-; printf 1234; read -r go <"$1"; exit 7'
     program = Program("mute", ("/bin/sh", "-c", script, "--key=s3cret"))
-    with started(program, str(tmp_path / "gate"), "", ()) as copying:
+    with start_copy(program, str(tmp_path / "gate"), "", ()) as copying:
         copying.ready()
         copying.begin()
         assert 4 in copying.progress(within(), 0.01)
@@ -98,7 +98,7 @@ def test_a_program_that_closes_its_stderr_is_watched_on(goes_on, says, tmp_path)
 
 def test_a_program_that_does_not_start_is_said_to():
     with (
-        started(Program("broken", ("/bin/false",)), "", "", ()) as copying,
+        start_copy(Program("broken", ("/bin/false",)), "", "", ()) as copying,
         pytest.raises(CopyBroke, match="broken did not start"),
     ):
         copying.ready()
@@ -106,9 +106,9 @@ def test_a_program_that_does_not_start_is_said_to():
 
 WATCHER = """
 import sys
-from probes.programs.copy_program import Program, started
+from probes.programs.copy_program import Program, start_copy
 program = Program("slow", ("/bin/sh", "-c", "echo; read -r go; exec tail -f /dev/null", "slow"))
-with started(program, "", "", ()) as copying:
+with start_copy(program, "", "", ()) as copying:
     copying.ready()
     copying.begin()
     print(copying._process.pid, flush=True)

@@ -169,7 +169,7 @@ def test_a_fio_that_does_not_measure_is_a_failure_with_its_reason(
     try:
         with (
             pytest.raises(fio.FioFailed, match=says),
-            fio.running(
+            fio.run_jobs(
                 [fio.Job(fd, "read", MIB, 0.1, False)],
                 deadline=within(0.5) if "tail" in does else within(),
             ) as run,
@@ -226,7 +226,7 @@ def test_the_real_fio_writes_to_an_open_descriptor_and_creates_nothing(tmp_path)
     fd = unnamed_file.create(str(tmp_path))
     os.ftruncate(fd, 8 * MIB)
     job = fio.Job(fd, "write", 8 * MIB, 5.0, False)
-    with fio.running([job], within()) as run:
+    with fio.run_jobs([job], within()) as run:
         run.wait_for_io()
         (result,) = run.results()
     assert result.moved_bytes == 8 * MIB
@@ -243,7 +243,7 @@ from tests.living import within
 fd = unnamed_file.create(sys.argv[1])
 os.pwrite(fd, os.urandom(1 << 20), 0)
 job = fio.Job(fd, "read", 1 << 20, 60.0, False, looping=True)
-with fio.running([job], within()) as run:
+with fio.run_jobs([job], within()) as run:
     run.wait_for_io()
     print(run.process.pid, flush=True)
     sys.stdin.read()

@@ -33,20 +33,20 @@ def peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
 @pytest.mark.parametrize("dialect", smbclient.PROTOCOLS)
 def test_commands_are_told_apart_in_every_dialect(peer: Endpoint, dialect: str) -> None:
     """The output of one command is never taken for the answer to another."""
-    with smbclient.connected(peer, dialect) as client:
-        assert "twelve" in client.run(f"ls {smbclient.quoted(FOLDER)}\\*", 10)
+    with smbclient.connect(peer, dialect) as client:
+        assert "twelve" in client.run(f"ls {smbclient.quoted_name(FOLDER)}\\*", 10)
         assert client.run("cd .", 10).strip() == ""
-        assert "twelve" in client.run(f"ls {smbclient.quoted(FOLDER)}\\*", 10)
+        assert "twelve" in client.run(f"ls {smbclient.quoted_name(FOLDER)}\\*", 10)
 
 
 def test_the_size_of_a_file_is_told_and_a_missing_one_has_none(peer: Endpoint) -> None:
-    with smbclient.connected(peer, "3.1.1") as client:
+    with smbclient.connect(peer, "3.1.1") as client:
         assert client.size_bytes(f"{FOLDER}\\twelve", 10) == 12
         assert client.size_bytes(f"{FOLDER}\\thirteen", 10) is None
 
 
 def test_an_error_of_a_command_is_its_own_line(peer: Endpoint) -> None:
-    with smbclient.connected(peer, "3.1.1") as client:
+    with smbclient.connect(peer, "3.1.1") as client:
         with pytest.raises(
             smbclient.StatusError, match=r"^NT_STATUS_OBJECT_NAME_NOT_FOUND opening"
         ):
@@ -57,14 +57,14 @@ def test_an_error_of_a_command_is_its_own_line(peer: Endpoint) -> None:
 def test_a_server_that_goes_ends_the_command_with_a_word(tmp_path: Path, peer: Endpoint) -> None:
     with private_samba(tmp_path, password="x") as server:
         there = replace(peer, port=server.port, access=Access(server.username, "x"))
-        with smbclient.connected(there, "3.1.1") as client:
+        with smbclient.connect(there, "3.1.1") as client:
             os.killpg(server.process_id, 9)
             with pytest.raises((smbclient.StatusError, ConnectionError)):
                 client.run("ls", 10)
 
 
 def test_the_password_is_in_no_argument_and_in_no_variable(peer: Endpoint) -> None:
-    with smbclient.connected(peer, "3.1.1") as client:
+    with smbclient.connect(peer, "3.1.1") as client:
         proc = Path(f"/proc/{client.pid}")
         for name in ("cmdline", "environ"):
             assert PASSWORD.encode() not in (proc / name).read_bytes()
@@ -73,7 +73,7 @@ def test_the_password_is_in_no_argument_and_in_no_variable(peer: Endpoint) -> No
 
 
 def test_it_ends_with_the_block(peer: Endpoint) -> None:
-    with pytest.raises(ZeroDivisionError), smbclient.connected(peer, "3.1.1") as client:
+    with pytest.raises(ZeroDivisionError), smbclient.connect(peer, "3.1.1") as client:
         raise ZeroDivisionError
     assert not Path(f"/proc/{client.pid}").exists()
 
@@ -91,7 +91,7 @@ def test_a_refusal_names_the_place_the_reason_and_the_remedy(
     peer: Endpoint, change: dict[str, object], kind: str, text: str
 ) -> None:
     there = replace(peer, **change)  # type: ignore[arg-type]
-    with pytest.raises(Refused, match=text) as refused, smbclient.connected(there, "3.1.1"):
+    with pytest.raises(Refused, match=text) as refused, smbclient.connect(there, "3.1.1"):
         pass
     assert refused.value.kind == kind
     assert refused.value.text.startswith(f"//127.0.0.1:{there.port}/{there.share}: login")
@@ -103,7 +103,7 @@ def test_no_other_dialect_is_spoken_than_the_one_asked_for(tmp_path: Path) -> No
     with private_samba(tmp_path, password="x", options=newer) as server:
         peer = server.endpoint
         with pytest.raises(Unavailable, match="does not agree with smbclient on SMB3_11"):
-            entered(smbclient.connected(peer, "3.1.1"))
+            entered(smbclient.connect(peer, "3.1.1"))
 
 
 def test_without_smbclient_the_reason_names_the_remedy(
@@ -112,13 +112,13 @@ def test_without_smbclient_the_reason_names_the_remedy(
     monkeypatch.setattr(tools, "find", lambda name: None)
     assert smbclient.version() is None
     with pytest.raises(Unavailable, match="install smbclient on the server"):
-        entered(smbclient.connected(peer, "3.1.1"))
+        entered(smbclient.connect(peer, "3.1.1"))
 
 
 @pytest.mark.parametrize("name", ['a"b', "a\nb", "a\0b"])
 def test_a_name_that_could_be_more_than_a_name_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="characters"):
-        smbclient.quoted(name)
+        smbclient.quoted_name(name)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_login_that_smbclient_would_misread_is_not_tried(
     peer: Endpoint, access: Access, reason: str
 ) -> None:
     with pytest.raises(Unavailable, match=reason):
-        entered(smbclient.connected(replace(peer, access=access), "3.1.1"))
+        entered(smbclient.connect(replace(peer, access=access), "3.1.1"))
 
 
 def test_a_guest_logs_in_without_a_password(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_guest_logs_in_without_a_password(tmp_path: Path) -> None:
         tmp_path, password="x", options=options, share_options=["guest ok = yes"]
     ) as server:
         peer = replace(server.endpoint, access=Access(allow_guest=True))
-        with smbclient.connected(peer, "3.1.1") as client:
+        with smbclient.connect(peer, "3.1.1") as client:
             assert client.run("cd .", 10).strip() == ""
 
 
@@ -182,5 +182,5 @@ def test_the_pinned_algorithm_is_the_one_in_use(tmp_path: Path) -> None:
     with private_samba(tmp_path, password="x", options=options) as server:
         peer = server.endpoint
         pinned, _, _ = smbclient.algorithms("3.1.1", "aes-cmac", None, "4.17.12")
-        with smbclient.connected(peer, "3.1.1", pinned) as client:
+        with smbclient.connect(peer, "3.1.1", pinned) as client:
             assert client.run("cd .", 10).strip() == ""

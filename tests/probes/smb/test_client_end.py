@@ -16,7 +16,7 @@ from probes.files import page_cache, payload, source_file
 from probes.smb import client_end
 from probes.smb.client_end import Check, FolderSink, FolderSource, MemorySink, spread
 
-RING = payload.ring(b"\x01")
+RING = payload.make_ring(b"\x01")
 SIZE = 3 * 1024 * 1024 + 17
 
 

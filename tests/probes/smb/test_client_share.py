@@ -36,8 +36,8 @@ def setting(folder: Path, **changes: Any) -> Setting:
 
 
 def put(peer: Endpoint, local: Path, name: str = NAME) -> None:
-    with smbclient.connected(peer, peer.facts["dialect"]) as client:
-        client.run(f"put {smbclient.quoted(str(local))} {peer.folder}\\{name}", 20)
+    with smbclient.connect(peer, peer.facts["dialect"]) as client:
+        client.run(f"put {smbclient.quoted_name(str(local))} {peer.folder}\\{name}", 20)
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_a_private_share_serves_the_server_and_goes(tmp_path: Path, local: Path)
         assert shared.stat().st_mode & 0o077 == 0
         assert peer.access and peer.access.password not in repr(peer)
     assert list(folder.iterdir()) == []
-    with pytest.raises(Refused), smbclient.connected(peer, "3.1.1"):
+    with pytest.raises(Refused), smbclient.connect(peer, "3.1.1"):
         pass
 
 
@@ -67,7 +67,7 @@ def test_it_has_no_guests_and_shows_no_shares(tmp_path: Path) -> None:
     with client_share.hold(setting(tmp_path), Endpoint()) as peer:
         guest = Access(allow_guest=True)
         for access in (guest, Access("root", "x"), replace(peer.access, password="x")):
-            with pytest.raises(Refused), smbclient.connected(replace(peer, access=access), "3.1.1"):
+            with pytest.raises(Refused), smbclient.connect(replace(peer, access=access), "3.1.1"):
                 pass
         done = subprocess.run(
             ["smbclient", "-N", "-s", "/dev/null", "-p", str(peer.port), "-L", peer.host],
@@ -215,10 +215,10 @@ def test_it_ends_when_what_is_written_to_it_comes_to_the_reserve(tmp_path: Path)
         with (
             pytest.raises(Refused, match="the share opened here was closed") as refused,
             client_share.hold(setting(folder), Endpoint()) as peer,
-            smbclient.connected(peer, peer.facts["dialect"]) as client,
+            smbclient.connect(peer, peer.facts["dialect"]) as client,
         ):
             # Far more than there is room for, and not into the run's folder.
-            client.send(f"put {smbclient.quoted(str(large))} large")
+            client.send(f"put {smbclient.quoted_name(str(large))} large")
             assert living.until(lambda: not open_files.listeners(peer.host, peer.port))
         assert refused.value.kind == "space"
         assert list(folder.iterdir()) == []

@@ -50,14 +50,14 @@ def test_a_push_ends_when_its_last_flush_would_end_beside_its_time() -> None:
         length.look(now, 10 * step, flushes.backlog_seconds(10 * step, now))
         if length.over:
             break
-    assert now < 1.0 and flushes.outstanding == 1
+    assert now < 1.0 and flushes.in_flight == 1
 
 
 def test_a_quick_flush_ends_no_push_early() -> None:
     flushes = Flushes()
     flushes.ask(16, 1.0)
     assert flushes.answer(1.01) == pytest.approx(0.01)
-    assert not flushes.outstanding
+    assert not flushes.in_flight
     assert flushes.backlog_seconds(32, 1.2) == pytest.approx(0.01)
     flushes.ask(32, 1.2)
     assert flushes.backlog_seconds(32, 1.25) == pytest.approx(0.05)

@@ -27,7 +27,7 @@ from probes.smb.session import Session
 
 SIZE = 8 * 1024 * 1024 + 4321
 SEED = "c0ffee"
-RING = payload.ring(bytes.fromhex(SEED))
+RING = payload.make_ring(bytes.fromhex(SEED))
 NT1 = "server min protocol = NT1"
 PLAIN = ("plain", None, None)
 

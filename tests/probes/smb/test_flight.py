@@ -15,7 +15,7 @@ MIB = 1 << 20
 class Idle:
     """A Pipe that is asked for windows and nothing else."""
 
-    outstanding = 0
+    in_flight = 0
 
     def __init__(self, credits_bytes: int = 1 << 30) -> None:
         self.asked: list[tuple[int, int]] = []
@@ -45,12 +45,12 @@ def test_the_window_grows_with_the_rtt_up_to_its_limit(
 ) -> None:
     monkeypatch.setattr(flight, "round_trips", lambda *_: rtts)
     pipe: Any = Idle(credits_bytes)
-    assert flight.fitting(pipe, "read", least_bytes=least_bytes) == (MIB, depth, min(rtts))
+    assert flight.plan_flight(pipe, "read", least_bytes=least_bytes) == (MIB, depth, min(rtts))
     assert depth * MIB <= IN_FLIGHT_LIMIT_BYTES
 
 
 def test_a_depth_that_was_given_is_kept_and_nothing_is_measured(monkeypatch: Any) -> None:
     monkeypatch.setattr(flight, "round_trips", None)
     pipe: Any = Idle()
-    assert flight.fitting(pipe, "read", 64 * 1024, 2) == (64 * 1024, 2, None)
+    assert flight.plan_flight(pipe, "read", 64 * 1024, 2) == (64 * 1024, 2, None)
     assert pipe.asked == [(64 * 1024, 2)]

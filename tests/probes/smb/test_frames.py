@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from probes.smb import frames
-from probes.smb.frames import Broken, Late
+from probes.smb.frames import DeadlinePassed, SmbError
 from tests.living import FakeClock, until
 
 
@@ -52,7 +52,7 @@ def test_what_is_no_frame_or_too_long_is_refused_before_memory_is_taken(
 ) -> None:
     wire, peer = ends
     peer.sock.sendall(header)
-    with pytest.raises(Broken, match=complaint):
+    with pytest.raises(SmbError, match=complaint):
         wire.next_frame()
 
 
@@ -74,7 +74,7 @@ def test_a_peer_that_trickles_cannot_move_the_deadline(
     monkeypatch.setattr(frames, "time", clock)
     monkeypatch.setattr(wire, "_sock", Trickle())
     wire.deadline = clock.now() + 1
-    with pytest.raises(Late):
+    with pytest.raises(DeadlinePassed):
         wire.receive(memoryview(view))
     assert 19 <= view.count(b"x") <= 21
 
@@ -85,10 +85,10 @@ def test_a_silent_peer_has_stalled_unless_it_is_known_to_be_busy(
 ) -> None:
     wire, _ = ends
     monkeypatch.setattr(frames, "STALL_SECONDS", 0.1)
-    with pytest.raises(Broken, match="stalled"):
+    with pytest.raises(SmbError, match="stalled"):
         wire.next_frame()
     wire.patient, wire.deadline = True, time.monotonic() + 1.5
-    with pytest.raises(Late):
+    with pytest.raises(DeadlinePassed):
         wire.next_frame()
 
 
@@ -97,7 +97,7 @@ def test_a_peer_that_takes_nothing_has_stalled(ends: Any, monkeypatch: pytest.Mo
     wire, _ = ends
     monkeypatch.setattr(frames, "STALL_SECONDS", 0.1)
     block = memoryview(bytes(1 << 20))
-    with pytest.raises(Broken, match="accepted nothing"):
+    with pytest.raises(SmbError, match="accepted nothing"):
         for _ in range(100):
             wire.send([block])
 
@@ -106,5 +106,5 @@ def test_a_peer_that_takes_nothing_has_stalled(ends: Any, monkeypatch: pytest.Mo
 def test_a_closed_connection_is_told_in_one_line(ends: Any, end: Callable[[object], None]) -> None:
     wire, peer = ends
     end(peer.sock)
-    with pytest.raises(Broken, match=r"^the (server closed the connection|connection failed)"):
+    with pytest.raises(SmbError, match=r"^the (server closed the connection|connection failed)"):
         wire.next_frame()

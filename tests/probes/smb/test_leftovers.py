@@ -25,7 +25,7 @@ def served(share: Callable[..., Any]) -> Iterator[tuple[Endpoint, Path]]:
     with share() as (peer, folder, _):
         for name in NAMES:
             (folder / name).mkdir()
-            (folder / name / source_name(name)).write_bytes(payload.ring(b"seed")[:100])
+            (folder / name / source_name(name)).write_bytes(payload.make_ring(b"seed")[:100])
         yield peer, folder
 
 

@@ -118,7 +118,7 @@ def test_what_may_be_deleted_and_not_written_is_deleted(share: Any) -> None:
     with share() as (peer, folder, _):
         (folder / "read").write_bytes(payload.mark(b"seed"))
         with open_session(peer) as backup, open_session(peer) as session:
-            backup._open("read", GENERIC_READ, EXISTING, FILE, sharing=SHARE_READ_AND_DELETE)
+            backup._open_path("read", GENERIC_READ, EXISTING, FILE, sharing=SHARE_READ_AND_DELETE)
             session.remove_file("read")
         assert sizes(folder) == []
 

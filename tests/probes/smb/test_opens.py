@@ -12,15 +12,15 @@ from probes.core.records import Endpoint
 from probes.core.stage import Refused
 from probes.files import payload
 from probes.smb import pipe as pipes
-from probes.smb.frames import Broken, Late
-from probes.smb.pipe import Created
+from probes.smb.frames import DeadlinePassed, SmbError
+from probes.smb.pipe import CreatedFile
 from probes.smb.pipe2 import CLOSE, CREATE, ECHO, READ, SET_INFO, WRITE, identity_of
 from probes.smb.status import ServerSaid, error_context
 from probes.stages.small_files import SmallFiles
 from tests.living import within
 
 SESSION, TREE = 0xABC, 5
-RING = payload.ring(b"seed")
+RING = payload.make_ring(b"seed")
 SIZE = 1000
 TOO_MANY = 0xC000011F
 HEADER2 = struct.Struct("<4sHHIHHIIQIIQ16s")
@@ -84,9 +84,11 @@ def test_smb2_creates_opens_and_closes_as_the_standard_asks(pipe2: Any) -> None:
     assert (start % 8, start + size) == (0, len(message)) and message[start + 16 :] == b"QFid"
     peer.give(answer2(message, created2(b"i" * 16, 0)))
     reply = pipe.wait()
-    assert reply.offset == 3 and pipe.parse_created(reply.body) == Created(b"i" * 16, 0)
-    assert pipe.parse_created(created2(b"i" * 16, 0, IDENTITY)) == Created(b"i" * 16, 0, IDENTITY)
-    pipe.open(4, "x", write=False)
+    assert reply.offset == 3 and pipe.parse_created(reply.body) == CreatedFile(b"i" * 16, 0)
+    assert pipe.parse_created(created2(b"i" * 16, 0, IDENTITY)) == CreatedFile(
+        b"i" * 16, 0, IDENTITY
+    )
+    pipe.send_create(4, "x", write=False)
     message = peer.take()
     access, _, _, disposition, options = struct.unpack_from("<IIIII", message, 88)
     assert (access, disposition, options) == (0x80000000, 1, 0x40)
@@ -111,7 +113,7 @@ def test_smb1_names_files_in_the_servers_alphabet(pipe1: Any, flags2: int, name:
     words += struct.pack("<IQQHHB", 0x80, 4096, 77, 0, 0, 0)
     peer.give(head + bytes([len(words) // 2]) + words + b"\0\0")
     reply = pipe.wait()
-    assert reply.offset == 2 and pipe.parse_created(reply.body) == Created(b"\x34\x12", 77)
+    assert reply.offset == 2 and pipe.parse_created(reply.body) == CreatedFile(b"\x34\x12", 77)
     pipe.close(1, b"\x34\x12")
     message = peer.take()
     assert message[4] == 0x04 and message[33:35] == b"\x34\x12"
@@ -122,7 +124,7 @@ def test_smb1_names_files_in_the_servers_alphabet(pipe1: Any, flags2: int, name:
 @pytest.mark.parametrize("body", [b"", bytes(79)], ids=len)
 def test_a_reply_that_is_too_short_opens_nothing(pipe1: Any, pipe2: Any, body: bytes) -> None:
     for pipe in (pipe2()[0], pipe1(flags2=0xC001)[0]):
-        with pytest.raises(Broken, match="too short"):
+        with pytest.raises(SmbError, match="too short"):
             pipe.parse_created(body)
 
 
@@ -139,7 +141,7 @@ def test_an_echo_needs_an_idle_session(pipe2: Any, served: Any) -> None:
     taken = pipes.round_trips(pipe, 10.0, count=5)
     assert len(taken) == 5 and min(taken) > 0
     pipe.read(0, memoryview(bytearray(4)))
-    with pytest.raises(Broken, match="idle"):
+    with pytest.raises(SmbError, match="idle"):
         pipes.round_trips(pipe, 1.0)
 
 
@@ -251,10 +253,10 @@ def test_one_line_says_what_broke_where() -> None:
         return "stage broke"
 
     with (
-        pytest.raises(Late, match="^//nas/media: stage broke: too late$"),
+        pytest.raises(DeadlinePassed, match="^//nas/media: stage broke: too late$"),
         error_context(broke, peer),
     ):
-        raise Late("too late")
+        raise DeadlinePassed("too late")
     with pytest.raises(ServerSaid, match="^//nas/media: stage") as said, error_context(broke, peer):
         raise ServerSaid("no", 0xC0000022)
     assert said.value.status == 0xC0000022

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from probes.smb.frames import Broken, Late
+from probes.smb.frames import DeadlinePassed, SmbError
 from probes.smb.pipe1 import ECHO as ECHO1
 from probes.smb.pipe1 import READ as READ1
 from probes.smb.pipe1 import WRITE as WRITE1
@@ -121,7 +121,7 @@ def test_replies_out_of_order_reach_their_own_buffers(pipe2: Any) -> None:
     peer.give(reply(10, READ, read_body(b"AAAA", start=88)))
     assert [pipe.wait().offset, pipe.wait().offset] == [4, 0]
     assert (bytes(first), bytes(second)) == (b"AAAA", b"BBBB")
-    assert pipe.outstanding == 0
+    assert pipe.in_flight == 0
     assert pipe.counters.in_flight_bytes == 8
 
 
@@ -150,7 +150,7 @@ def test_endless_pending_replies_end_at_the_deadline(pipe2: Any, ends: Any, serv
             return
 
     served(promise)
-    with pytest.raises(Late):
+    with pytest.raises(DeadlinePassed):
         pipe.wait()
     ends[0]._sock.close()
 
@@ -181,7 +181,7 @@ def test_a_write_of_which_a_part_was_taken_is_an_error(pipe2: Any) -> None:
     pipe, peer = pipe2()
     pipe.write(0, memoryview(b"abcd"))
     peer.give(reply(10, WRITE, write_body(3)))
-    with pytest.raises(Broken, match="wrote 3 of the 4"):
+    with pytest.raises(SmbError, match="wrote 3 of the 4"):
         pipe.wait()
 
 
@@ -226,9 +226,9 @@ def test_without_multi_credit_requests_stay_at_64_kib(pipe2: Any) -> None:
 
 def test_a_session_without_credits_is_an_error_and_no_dead_lock(pipe2: Any) -> None:
     pipe, _ = pipe2(credits=0)
-    with pytest.raises(Broken, match="without credits"):
+    with pytest.raises(SmbError, match="without credits"):
         pipe.affords(1)
-    with pytest.raises(Broken, match="without credits"):
+    with pytest.raises(SmbError, match="without credits"):
         pipe.prepare("read", 0, 0)
 
 
@@ -283,7 +283,7 @@ def test_writes_of_smb1_are_counted_and_a_partial_one_is_an_error(pipe1: Any) ->
     peer.give(reply1(1, WRITE1, write_body1(70000)))
     peer.give(reply1(2, WRITE1, write_body1(65535)))
     assert pipe.wait().moved_bytes == 70000
-    with pytest.raises(Broken, match="wrote 65535 of the 70000"):
+    with pytest.raises(SmbError, match="wrote 65535 of the 70000"):
         pipe.wait()
 
 
@@ -341,7 +341,7 @@ def test_a_reply_that_does_not_fit_the_question_is_an_error(
     pipe, peer = (pipe1 if version == 1 else pipe2)()
     pipe.read(0, buffer(4))
     peer.give(message)
-    with pytest.raises(Broken, match=complaint):
+    with pytest.raises(SmbError, match=complaint):
         pipe.wait()
 
 
@@ -383,5 +383,5 @@ def test_a_forged_reply_ends_the_copy(
     pipe, peer = (pipe1 if version == 1 else pipe2)(signer=key)
     pipe.read(0, buffer(4))
     peer.give(message)
-    with pytest.raises(Broken, match=complaint):
+    with pytest.raises(SmbError, match=complaint):
         pipe.wait()

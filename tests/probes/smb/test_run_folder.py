@@ -19,7 +19,7 @@ import pytest
 from probes.core.records import Endpoint
 from probes.core.stage import Refused
 from probes.files import journal
-from probes.smb.frames import Broken
+from probes.smb.frames import SmbError
 from probes.smb.login import open_session
 from probes.smb.run_folder import Setting, hold
 from probes.stages import smb_copy
@@ -191,7 +191,7 @@ def test_the_folder_of_another_host_s_run_stays_for_as_long_as_that_may_take(
 
 def test_a_foreign_file_in_the_folder_is_left_alone(share: Any) -> None:
     with share() as (peer, folder, _):
-        with pytest.raises(Broken, match="it is not empty"), hold(Setting(run=RUN), peer):
+        with pytest.raises(SmbError, match="it is not empty"), hold(Setting(run=RUN), peer):
             (folder / FOLDER / "somebody's").write_text("precious")
         assert files(folder) == sorted([FOLDER, "somebody's"])
 

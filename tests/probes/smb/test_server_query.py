@@ -33,7 +33,7 @@ from probes.smb import server_query
 )
 def test_samba_tells_what_it_is_told_to_offer(tmp_path, options, dialects, signing):
     with private_samba(str(tmp_path), password="x y", options=options) as server:
-        offer = server_query.offered(server.host, server.port)
+        offer = server_query.query_dialects(server.host, server.port)
     assert offer["dialects"] == dialects
     assert offer["connect_seconds"] > 0
     if dialects != ["smb1"]:
@@ -72,13 +72,13 @@ def answering(words):
 )
 def test_what_is_no_answer_offers_nothing(words):
     with answering(words) as port:
-        offer = server_query.offered("127.0.0.1", port)
+        offer = server_query.query_dialects("127.0.0.1", port)
     assert offer["dialects"] == [] and "signing" not in offer
 
 
 def test_nobody_there_is_refused():
     with pytest.raises(Refused):
-        server_query.offered("127.0.0.1", 1)
+        server_query.query_dialects("127.0.0.1", 1)
 
 
 def test_cut_replies_are_none():

@@ -59,7 +59,7 @@ def test_reads_and_writes_are_told_now_and_then(times: TimeBins, clock: FakeCloc
     for _ in range(100):
         clock.time += 0.001
         if clock.now() >= times.request_at:
-            times.answered("read", clock.time - 0.001, clock.time, LARGE, 2 * LARGE)
+            times.record_answer("read", clock.time - 0.001, clock.time, LARGE, 2 * LARGE)
     requests = times.end()["requests"]
     assert 3 <= len(requests) <= 0.1 / REQUEST_SECONDS + 1
     assert requests[0] == ("read", 0.0, 0.001, 0.001, LARGE, 2 * LARGE)
@@ -68,7 +68,7 @@ def test_reads_and_writes_are_told_now_and_then(times: TimeBins, clock: FakeCloc
 def test_a_reply_without_payload_leaves_the_next_request_its_turn(
     times: TimeBins, clock: FakeClock
 ) -> None:
-    times.answered("echo", clock.time, clock.time, 0, LARGE)
+    times.record_answer("echo", clock.time, clock.time, 0, LARGE)
     assert clock.now() >= times.request_at
 
 
@@ -86,7 +86,7 @@ def test_a_long_copy_is_shown_whole_in_longer_bins_and_fewer_requests(
         times.walls[REPLY] += BIN_SECONDS / 2
         times.turn(clock.now())
         if clock.now() >= times.request_at:
-            times.answered("read", clock.time - 0.001, clock.time, LARGE, 2 * LARGE)
+            times.record_answer("read", clock.time - 0.001, clock.time, LARGE, 2 * LARGE)
     report = times.end()
     bins, requests = report["bins"], report["requests"]
     assert MOST_BINS / 2 <= len(bins) <= MOST_BINS + 1

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from probes.smb import transfer
-from probes.smb.frames import Broken
+from probes.smb.frames import SmbError
 from probes.smb.pipe import EMPTY, Counters, Reply, Verb
 from probes.smb.transfer import FLUSH_BYTES, fetch, finish, push
 from tests.living import FakeClock
@@ -29,7 +29,7 @@ class HonestServer:
         self._fills, self._pays, self._random = fills, pays, random.Random(2)
 
     @property
-    def outstanding(self) -> int:
+    def in_flight(self) -> int:
         return len(self.asked)
 
     def prepare(self, verb: Verb, request_bytes: int, depth: int) -> tuple[int, int]:
@@ -101,7 +101,7 @@ def test_a_push_sends_every_byte_once_within_its_window(pays: int) -> None:
     assert moved_bytes[-1] == len(CONTENT) == sum(server.sizes)
     assert server.most <= 4
     assert server.counters.flushes == 1
-    assert server.outstanding == 0
+    assert server.in_flight == 0
 
 
 def test_each_reply_allows_one_more_request_in_flight() -> None:
@@ -130,7 +130,7 @@ def test_a_long_push_flushes_on_its_way_and_once_more_at_its_end(
     counted = server.counters.flushing_seconds
     assert 2 <= server.counters.flushes <= 5 and counted >= server.counters.flushes
     finish(server)
-    assert server.counters.flushing_seconds == counted and server.outstanding == 0
+    assert server.counters.flushing_seconds == counted and server.in_flight == 0
 
 
 @pytest.mark.parametrize("fills", [1 << 30, 700])
@@ -175,5 +175,5 @@ def test_the_question_is_40_bytes_and_one_that_stands_for_no_input() -> None:
     ],
 )
 def test_a_garbled_answer_is_told_and_not_believed(body: bytes) -> None:
-    with pytest.raises(Broken, match="garbled"):
+    with pytest.raises(SmbError, match="garbled"):
         transfer.parse_room(body)

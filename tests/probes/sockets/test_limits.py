@@ -48,14 +48,14 @@ def without(glimpses, *names):
 
 def judged(sender, receiver=None):
     glimpses = looks() if receiver is None else receiver
-    return limits.who_limits(limits.of_sender(sender), limits.of_receiver(glimpses))
+    return limits.who_limits(limits.sender_details(sender), limits.receiver_details(glimpses))
 
 
 def test_what_the_receiver_had_twice_was_not_lost():
     """A reordered path has TCP repeat what arrives all the same (RFC 2883)."""
     again = ("retransmitted_bytes", 100 * SEGMENT)
-    lossy = limits.of_sender(looks(slopes=(again,)))
-    reordered = limits.of_sender(looks(slopes=(again, ("duplicates_reported", 100))))
+    lossy = limits.sender_details(looks(slopes=(again,)))
+    reordered = limits.sender_details(looks(slopes=(again, ("duplicates_reported", 100))))
     assert lossy["loss_ratio"] > 0.01
     assert reordered["loss_ratio"] == pytest.approx(0)
     assert reordered["spurious_segments"] == pytest.approx(98)
@@ -149,14 +149,14 @@ def test_where_the_buffer_is_not_known_little_unsent_tells_nothing():
 
 def test_an_end_that_was_not_seen_is_not_blamed_and_does_not_hide_the_other():
     def with_sender_only(glimpses):
-        return limits.who_limits(limits.of_sender(glimpses), {})
+        return limits.who_limits(limits.sender_details(glimpses), {})
 
     assert with_sender_only(looks()) == "network"
     assert with_sender_only(looks(unsent=0, send_queue_bytes=0)) == "sender"
     assert with_sender_only(looks(unsent=0, flying=380_000)) == "send-buffer"
     assert with_sender_only(looks(flying=2_999_900)) == "unknown", "its application, or its window"
-    assert limits.who_limits({}, limits.of_receiver(looks(unread=1 << 20))) == "receiver"
-    assert limits.who_limits({}, limits.of_receiver(looks())) == "unknown"
+    assert limits.who_limits({}, limits.receiver_details(looks(unread=1 << 20))) == "receiver"
+    assert limits.who_limits({}, limits.receiver_details(looks())) == "unknown"
     assert limits.who_limits({}, {}) == "unknown"
 
 
@@ -176,7 +176,7 @@ def test_the_figures_are_of_the_span_and_not_of_the_connections_life():
     slopes = {"busy_seconds": 0.9, "receive_window_limited_seconds": 0.5}
     slopes |= {"retransmitted_bytes": 144_800, "retransmitted_segments": 100}
     slopes |= {"rto_time_seconds": 0.25}
-    figures = limits.of_sender(looks(51, slopes=slopes))
+    figures = limits.sender_details(looks(51, slopes=slopes))
     assert figures["glimpses"] == 51
     assert figures["busy_ratio"] == pytest.approx(0.9)
     assert figures["receive_window_limited_ratio"] == pytest.approx(0.5)
@@ -193,7 +193,7 @@ def test_medians_highs_and_last_values_are_told():
         *looks(3, flying=140_000),
         *looks(1, flying=200_000, rtt_seconds=0.5),
     ]
-    info = limits.of_sender(glimpses)
+    info = limits.sender_details(glimpses)
     assert info["in_flight_bytes_median"] == pytest.approx(140_000)
     assert info["in_flight_bytes_high"] == pytest.approx(200_000)
     assert (info["rtt_seconds_median"], info["rtt_seconds_high"]) == (pytest.approx(0.01525), 0.5)
@@ -206,14 +206,14 @@ def test_medians_highs_and_last_values_are_told():
 
 def test_what_is_not_known_is_absent_and_not_zero():
     nothing = [Glimpse(0.02 * index, {}, None, None) for index in range(10)]
-    assert limits.of_sender(nothing) == {"glimpses": 10}
-    assert limits.of_receiver(nothing) == {}
-    assert limits.of_sender([]) == {"glimpses": 0}
-    assert limits.of_receiver([]) == {}
+    assert limits.sender_details(nothing) == {"glimpses": 10}
+    assert limits.receiver_details(nothing) == {}
+    assert limits.sender_details([]) == {"glimpses": 0}
+    assert limits.receiver_details([]) == {}
 
 
 def test_a_step_carries_the_verdict_with_the_figures_of_both_ends():
-    sender, receiver = limits.of_sender(looks()), limits.of_receiver(looks())
+    sender, receiver = limits.sender_details(looks()), limits.receiver_details(looks())
     details = limits.step_details(sender, receiver, "cubic")
     assert (details["by"], details["congestion_control"]) == ("network", "cubic")
     assert sender.items() <= details.items() and receiver.items() <= details.items()
@@ -222,7 +222,7 @@ def test_a_step_carries_the_verdict_with_the_figures_of_both_ends():
 def test_what_a_quota_lets_go_comes_in_bursts_a_period_apart():
     """Five replies in 8 ms, then nothing until the next tenth of a second."""
     moments = [0.1 * period + 0.002 * reply for period in range(12) for reply in range(5)]
-    figures = limits.of_moments(moments)
+    figures = limits.moment_silence(moments)
     assert figures["burst_seconds_median"] == pytest.approx(0.1)
     assert figures["burst_count_median"] == 5
     assert figures["bursts"] == 11
@@ -230,22 +230,22 @@ def test_what_a_quota_lets_go_comes_in_bursts_a_period_apart():
 
 
 def test_a_slow_link_lets_each_reply_come_alone():
-    assert limits.of_moments([0.09 * number for number in range(20)])["burst_count_median"] == 1
+    assert limits.moment_silence([0.09 * number for number in range(20)])["burst_count_median"] == 1
 
 
 def test_few_bursts_tell_nothing_of_their_distance():
-    figures = limits.of_moments([0.0, 0.1, 0.2, 0.3])
+    figures = limits.moment_silence([0.0, 0.1, 0.2, 0.3])
     assert figures["bursts"] == 3
     assert "burst_seconds_median" not in figures
 
 
 @pytest.mark.parametrize("moments", [(), (1.0,), (1.0, 1.0)])
 def test_nothing_is_told_of_a_moment(moments):
-    assert limits.of_moments(moments) == {}
+    assert limits.moment_silence(moments) == {}
 
 
 @pytest.mark.parametrize(
     "looks", [(), [(0.0, 5)], [(0.0, None), (0.1, None)], [(1.0, 1), (1.0, 2)]]
 )
 def test_a_counter_that_was_not_seen_twice_tells_nothing(looks):
-    assert limits.of_counter(looks) == {}
+    assert limits.counter_silence(looks) == {}

@@ -146,7 +146,7 @@ def test_another_users_file_is_proven_by_the_bytes_that_its_device_counts(
     monkeypatch.setattr(page_cache, "state", lambda fd, size_bytes: None)
     _, details = carried_out(setting(on_disk, "read", "uncached"), source)
     assert details["cache"]["proven"] == ((details["device_read_bytes"] or 0) >= 16 * MIB)
-    monkeypatch.setattr(foreign_io, "around", lambda *a, **k: {"device_read_bytes": 15 * MIB})
+    monkeypatch.setattr(foreign_io, "counts", lambda *a, **k: {"device_read_bytes": 15 * MIB})
     _, details = carried_out(setting(on_disk, "read", "uncached"), source)
     assert details["cache"]["proven"] is False
     assert "moved_bytes" not in details

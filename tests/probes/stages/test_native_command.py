@@ -183,12 +183,12 @@ def test_no_password_of_ours_is_in_a_commands_environment(run, ends, setting, mo
 
 
 def test_the_words_are_as_a_shell_split_them_and_braces_are_replaced_once():
-    program = copy_program.of_user(("/x/rsync", "--log={target}", "a b", "{source}{target}"))
+    program = copy_program.user_program(("/x/rsync", "--log={target}", "a b", "{source}{target}"))
     assert program.words("/s {target}", "/t")[-3:] == ["--log=/t", "a b", "/s {target}/t"]
     assert program.name == "rsync ... ... ..."
-    plain = copy_program.of_user(("/usr/bin/rsync", "-a", "{source}", "{target}"))
+    plain = copy_program.user_program(("/usr/bin/rsync", "-a", "{source}", "{target}"))
     assert plain.name == "rsync -a {source} {target}"
-    hidden = copy_program.of_user(("/x/send", "--key=s3cret", "{source}", "{target}"))
+    hidden = copy_program.user_program(("/x/send", "--key=s3cret", "{source}", "{target}"))
     assert hidden.name == "send ... {source} {target}"
 
 

@@ -155,7 +155,7 @@ def test_a_users_file_is_never_cut(run, stack, hold_ends, client, target, tmp_pa
 
 
 def test_one_wrong_byte_anywhere_is_told(tmp_path):
-    ring = payload.ring(bytes.fromhex(SEED))
+    ring = payload.make_ring(bytes.fromhex(SEED))
     content = bytearray(payload.block(ring, 0, SIZE))
     path = tmp_path / "copy"
     for offset in (0, SIZE // 2, 4 * MIB, SIZE - 1):

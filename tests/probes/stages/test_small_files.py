@@ -12,13 +12,13 @@ import pytest
 
 from probes.core.stage import Last
 from probes.files import payload
-from probes.smb.frames import Broken
+from probes.smb.frames import SmbError
 from probes.stages import small_files
 from tests import living
 
 KIB = 1024
 SEED = "00ff11"
-RING = payload.ring(bytes.fromhex(SEED))
+RING = payload.make_ring(bytes.fromhex(SEED))
 
 
 def setting(verb: str, dialect: str = "3.1.1", **changes: Any) -> small_files.Setting:
@@ -132,7 +132,7 @@ def test_a_file_that_changed_its_size_is_told(run_folder: Any) -> None:
         next(running)
         os.truncate(small(folder)[3], 99)
         line = r"^//127\.0\.0\.1/share: small-files pull failed: a file of 16384 bytes has 99"
-        with pytest.raises(Broken, match=line):
+        with pytest.raises(SmbError, match=line):
             list(running)
 
 

@@ -23,7 +23,7 @@ from probes.core.records import Access, Details, Endpoint, Sample
 from probes.core.stage import Last, Refused, Unavailable
 from probes.files import payload
 from probes.smb.copy_length import CopyLength
-from probes.smb.frames import Broken, Late
+from probes.smb.frames import DeadlinePassed, SmbError
 from probes.stages import smb_copy
 from tests import living
 
@@ -84,7 +84,7 @@ def test_a_push_that_cannot_be_read_back_says_that_nobody_compared_it(
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     path = tmp_path / "source"
-    path.write_bytes(payload.block(payload.ring(bytes.fromhex(SEED)), 0, SIZE))
+    path.write_bytes(payload.block(payload.make_ring(bytes.fromhex(SEED)), 0, SIZE))
     return path
 
 
@@ -127,7 +127,7 @@ def test_a_copy_that_lasts_for_a_time_repeats_its_source_or_ends_in_it(
             moved_bytes.append(samples[-1].moved_bytes)
             assert details["hash_ok"] is True
         assert 0 < moved_bytes[1] < SIZE < moved_bytes[0]
-        source.write_bytes(payload.block(payload.ring(bytes.fromhex(SEED)), 0, 5 * MIB))
+        source.write_bytes(payload.block(payload.make_ring(bytes.fromhex(SEED)), 0, 5 * MIB))
         for copy, there in ("push.cached", file), ("pull.cached", peer):
             twice = {"size_bytes": 2 * SIZE, "source_bytes": SIZE, **both}
             samples, details = run(setting(copy, dialect, **twice), there)
@@ -252,7 +252,7 @@ def test_a_server_killed_in_mid_copy_is_one_line_with_how_far_it_came(
         for child in psutil.Process(server.process_id).children(recursive=True):
             child.kill()
         line = rf"^//127\.0\.0\.1/share: {copy} failed after \d+ of \d+ bytes: the "
-        with pytest.raises(Broken, match=line):
+        with pytest.raises(SmbError, match=line):
             list(running)
     assert list(folder.iterdir()) == []
 
@@ -267,7 +267,7 @@ def test_a_server_that_stalls_ends_at_the_deadline(run_folder: Any) -> None:
         try:
             for child in children:
                 child.send_signal(signal.SIGSTOP)
-            with pytest.raises(Late, match=r"failed after \d+ of"):
+            with pytest.raises(DeadlinePassed, match=r"failed after \d+ of"):
                 list(running)
         finally:
             for child in children:
@@ -277,7 +277,7 @@ def test_a_server_that_stalls_ends_at_the_deadline(run_folder: Any) -> None:
 
 def test_a_copy_ends_at_its_deadline_and_leaves_nothing(run: Run, run_folder: Any) -> None:
     with run_folder() as (peer, folder, _):
-        with pytest.raises(Late, match=r"it ran out of time \(0\.3 s\)"):
+        with pytest.raises(DeadlinePassed, match=r"it ran out of time \(0\.3 s\)"):
             run(setting("push.cached", size_bytes=32 << 30, seconds=0.3), peer)
         assert peer.folder
     assert living.until(lambda: list(folder.iterdir()) == [])

@@ -12,7 +12,7 @@ import pytest
 from probes.core.records import Details, Endpoint, Sample
 from probes.core.stage import Last
 from probes.smb import transfer
-from probes.smb.frames import Broken
+from probes.smb.frames import SmbError
 from probes.smb.pipe2 import Pipe2
 from probes.stages import smb_matrix
 from probes.stages.smb_matrix import KIB, MIB, Fit, choose, fit
@@ -158,7 +158,9 @@ def test_a_server_killed_in_mid_window_is_one_line_that_names_it(
         running = paused(setting(verb), peer)
         for child in psutil.Process(server.process_id).children(recursive=True):
             child.kill()
-        with pytest.raises(Broken, match=rf"^//127\.0\.0\.1/share: smb-matrix {verb} failed: the "):
+        with pytest.raises(
+            SmbError, match=rf"^//127\.0\.0\.1/share: smb-matrix {verb} failed: the "
+        ):
             list(running)
     assert list(folder.iterdir()) == []
 
@@ -167,7 +169,7 @@ def test_a_server_that_takes_its_credits_back_is_no_rate(run_folder: Any, monkey
     with run_folder(source_bytes=SIZE) as (peer, _, _):
         running = paused(setting("pull"), peer)
         monkeypatch.setattr(Pipe2, "affords", lambda pipe, size: size // 2)
-        with pytest.raises(Broken, match="without credits for its requests"):
+        with pytest.raises(SmbError, match="without credits for its requests"):
             list(running)
 
 

@@ -54,4 +54,4 @@ def test_smb3_alone_has_channels(dialect, turns):
 def test_a_share_without_room_is_not_tried():
     setting = Setting("push", "3.1.1", 0, 1.0)
     with pytest.raises(Unavailable, match="not enough free space"):
-        smb_multichannel.fitted(setting, replace(KNOWN, room_bytes=1000))
+        smb_multichannel.fit_setting(setting, replace(KNOWN, room_bytes=1000))

@@ -44,7 +44,7 @@ def share(tmp_path: Path) -> Callable[..., AbstractContextManager[tuple[Endpoint
 
 
 def write_payload(path: Path, size: int) -> None:
-    ring = payload.ring(bytes.fromhex(SEED))
+    ring = payload.make_ring(bytes.fromhex(SEED))
     with path.open("wb") as file:
         for offset in range(0, size, MIB):
             file.write(payload.block(ring, offset, min(MIB, size - offset)))

@@ -49,7 +49,7 @@ def test_each_direction_is_counted_by_the_receiver_and_all_datagrams_are_account
     assert details["payload_bytes"] == 1448
     received = details["received_datagrams"]
     assert samples[-1].moved_bytes == 1448 * (received - 1)
-    assert details["sent_datagrams"] == setting.pace.planned(1448)
+    assert details["sent_datagrams"] == setting.pace.planned_datagrams(1448)
     assert details["pace_ratio"] <= 1.001
     outcome = received + details["lost_datagrams"] + details["receiver_dropped_datagrams"]
     assert details["sent_datagrams"] == outcome
@@ -73,7 +73,7 @@ def test_the_callers_pace_is_never_exceeded_and_falling_behind_it_is_told(run, v
     with udp.respond(setting) as peer:
         samples, details = run(setting, peer)
     assert details["pace_ratio"] < 0.6
-    assert details["sent_datagrams"] < setting.pace.planned(1448)
+    assert details["sent_datagrams"] < setting.pace.planned_datagrams(1448)
     assert details["loss_ratio"] == 0
     assert details["received_datagrams"] == details["sent_datagrams"]
 
@@ -202,7 +202,7 @@ def test_what_the_senders_own_queue_refuses_is_not_sent_and_not_lost(over, lab_p
 
     with lab_path(0.001, mtu_bytes=1500) as up:
         _, details = over(up, LOCAL, shape)
-    assert details["sent_datagrams"] < LOCAL.pace.planned(details["payload_bytes"])
+    assert details["sent_datagrams"] < LOCAL.pace.planned_datagrams(details["payload_bytes"])
     assert details["lost_datagrams"] == 0
 
 

@@ -15,7 +15,7 @@ def window(reads, read_bytes, seconds=2.0, busy=1.0):
 
 def test_what_is_all_ours_leaves_nothing_to_others_however_it_was_cut():
     earlier, later = window(500, 100 * MIB)
-    counts = foreign_io.around("none", earlier, later, read_bytes=100 * MIB)
+    counts = foreign_io.counts("none", earlier, later, read_bytes=100 * MIB)
     assert counts["device_read_bytes"] == 100 * MIB
     assert counts["others"] == {
         **{"read_bytes": 0, "reads": 0, "written_bytes": 0, "writes": 0},
@@ -25,20 +25,20 @@ def test_what_is_all_ours_leaves_nothing_to_others_however_it_was_cut():
 
 def test_others_small_reads_are_counted():
     earlier, later = window(300, 100 * MIB + 100 * 4096)
-    counts = foreign_io.around("none", earlier, later, read_bytes=100 * MIB)
+    counts = foreign_io.counts("none", earlier, later, read_bytes=100 * MIB)
     assert counts["others"]["read_bytes"] == 100 * 4096
     assert counts["others"]["reads"] == 100
 
 
 def test_a_buffered_read_that_the_device_counts_less_of_is_no_debt_of_others():
     earlier, later = window(5, 10 * MIB)
-    counts = foreign_io.around("none", earlier, later, read_bytes=100 * MIB)
+    counts = foreign_io.counts("none", earlier, later, read_bytes=100 * MIB)
     assert counts["others"]["read_bytes"] == counts["others"]["reads"] == 0
 
 
 def test_a_device_that_counts_nothing_has_no_others():
     unseen = Look(1.0, None, None)
-    counts = foreign_io.around("sda", unseen, unseen)
+    counts = foreign_io.counts("sda", unseen, unseen)
     assert counts == {"device_read_bytes": None, "device_written_bytes": None}
     assert foreign_io.quiet(None, 0.0) is None
 

@@ -23,7 +23,7 @@ ROOMS = pytest.mark.parametrize(
 @pytest.fixture(autouse=True)
 def _room(monkeypatch):
     """Makes enough room free, wherever the tests run."""
-    monkeypatch.setattr(free_space, "fitting", lambda size_bytes, folder: size_bytes)
+    monkeypatch.setattr(free_space, "fitting_size", lambda size_bytes, folder: size_bytes)
     monkeypatch.setattr(free_space, "room_bytes", lambda fd: None)
 
 

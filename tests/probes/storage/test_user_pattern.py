@@ -55,7 +55,7 @@ def words(measured, monkeypatch):
             fio_jobs.extend(jobs)
             raise Unavailable("this is all")
 
-        monkeypatch.setattr(fio, "running", running)
+        monkeypatch.setattr(fio, "run_jobs", running)
         with pytest.raises(Unavailable, match="this is all"):
             measured(*choices, **options)
         return fio.arguments(*fio_jobs)

@@ -15,7 +15,7 @@ from probes.core.stage import Unavailable
 from probes.programs import fio
 from probes.stages import disk
 from probes.storage import curve, zones
-from probes.storage.curve import Settled
+from probes.storage.curve import SettledJob
 from tests.devices import loop_device
 
 MIB = 1024 * 1024
@@ -217,7 +217,7 @@ def test_the_time_is_split_evenly_and_a_job_is_never_too_short():
 
 
 def test_a_zone_of_several_passes_has_their_median_and_their_range():
-    each = [Settled(MIB, seconds) for seconds in (1.0, 0.5, 0.25)]
+    each = [SettledJob(MIB, seconds) for seconds in (1.0, 0.5, 0.25)]
     results = [fio.Result(MIB, 1.0, median, 0.3) for median in (0.1, 0.2, 0.3)]
     row = curve.row(each, results)
     assert row["bytes_per_second"] == 2 * MIB
@@ -244,7 +244,7 @@ def test_a_seek_is_a_small_read_less_the_time_of_its_bytes():
     ],
 )
 def test_a_zone_well_below_its_neighbours_is_looked_at_again(rates, doubted):
-    assert curve.doubtful(rates) == doubted
+    assert curve.doubtful_zones(rates) == doubted
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_a_zone_well_below_its_neighbours_is_looked_at_again(rates, doubted):
 )
 def test_what_lies_below_the_line_between_its_neighbours_is_looked_at_again(rates, doubted):
     places = [0.1, 0.2, 0.3, 0.4]
-    assert curve.disagreeing(places[: len(rates)], rates) == doubted
+    assert curve.disagreeing_zones(places[: len(rates)], rates) == doubted
 
 
 def test_further_looks_stay_within_their_zone_and_elsewhere_in_it():

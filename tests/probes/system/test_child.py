@@ -14,7 +14,7 @@ import pytest
 
 from probes.core.stage import Refused, Unavailable
 from probes.system import child
-from probes.system.child import NoAnswer, answered, is_held
+from probes.system.child import NoAnswer, call_until, is_held
 from tests.living import ended, within
 
 
@@ -128,23 +128,23 @@ def test_a_probes_child_is_private():
 
 def test_what_a_call_returns_or_raises_comes_through():
     until = within()
-    assert answered("here", until, lambda: 7) == 7
-    assert answered("here", until, lambda: None) is None
+    assert call_until("here", until, lambda: 7) == 7
+    assert call_until("here", until, lambda: None) is None
     with pytest.raises(OSError, match="stale"):
-        answered("here", until, lambda: (_ for _ in ()).throw(OSError("stale")).send(None))
+        call_until("here", until, lambda: (_ for _ in ()).throw(OSError("stale")).send(None))
 
 
 def test_a_call_that_does_not_come_back_is_left_behind_and_named():
     release = threading.Event()
     with pytest.raises(NoAnswer, match=r"/mnt/media: no answer within \d+\.\d s\Z"):
-        answered("/mnt/media", within(0.05), release.wait)
+        call_until("/mnt/media", within(0.05), release.wait)
     release.set()
 
 
 def test_a_deadline_that_is_over_waits_no_longer():
     release = threading.Event()
     with pytest.raises(NoAnswer):
-        answered("here", within(-5), release.wait)
+        call_until("here", within(-5), release.wait)
     release.set()
 
 

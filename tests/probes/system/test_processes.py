@@ -127,10 +127,10 @@ def test_a_server_whose_connection_closed_stays_one_while_it_lives(readings):
     readings.take(other(70), other(71, 70, cpu=2.0), servers=[71])
     assert readings.take(other(70), other(71, 70, cpu=2.25)) == 0.0
     assert readings.of_servers() == pytest.approx(2.25)
-    assert readings.account.living() == {71}
+    assert readings.account.living_servers() == {71}
 
 
 def test_another_look_begins_anew(readings):
     readings.take(other(70), other(71, 70, cpu=2.0), servers=[71])
     readings.take(other(70), other(71, 70, cpu=2.0), watched="another")
-    assert readings.account.living() == set()
+    assert readings.account.living_servers() == set()

@@ -178,13 +178,13 @@ def built_of_qdisc(kind: str, options: bytes) -> bytes:
 
 def test_a_recorded_tbf_tells_its_100_mbit():
     queues = rtnetlink.parse_queues(recorded("qdiscs_of_a_namespace"), V0)
-    assert rtnetlink.shaping(queues, []) == ("tbf", 12_500_000)
+    assert rtnetlink.find_shaping(queues, []) == ("tbf", 12_500_000)
 
 
 def test_a_recorded_htb_lets_its_class_out_up_to_the_ceiling_of_20_mbit():
     queues = rtnetlink.parse_queues(recorded("qdiscs_of_a_namespace"), V1)
     classes = rtnetlink.parse_queues(recorded("classes_of_v1"), V1)
-    assert rtnetlink.shaping(queues, classes) == ("htb", 2_500_000)
+    assert rtnetlink.find_shaping(queues, classes) == ("htb", 2_500_000)
 
 
 def test_netems_rate_stands_behind_its_fixed_part():
@@ -204,22 +204,25 @@ def test_a_rate_above_32_bits_stands_in_the_64_bit_attribute():
 
 def test_a_shaper_below_netem_counts():
     queues = [queue(0x10000, ROOT, "netem"), queue(0x20000, 0x10001, "tbf", 1000)]
-    assert rtnetlink.shaping(queues, []) == ("netem", 1000)
+    assert rtnetlink.find_shaping(queues, []) == ("netem", 1000)
 
 
 @pytest.mark.parametrize("root", ["prio", "mq", "fq_codel", "hfsc"])
 def test_a_shaper_below_a_qdisc_of_several_bands_shapes_only_a_part(root):
     queues = [queue(0x10000, ROOT, root), queue(0x20000, 0x10001, "tbf", 1000)]
-    assert rtnetlink.shaping(queues, []) == (root, None)
+    assert rtnetlink.find_shaping(queues, []) == (root, None)
 
 
 def test_an_htb_that_lets_the_unclassified_past_shapes_only_a_part():
     classes = [queue(0x10010, ROOT, "htb", 1000)]
-    assert rtnetlink.shaping([queue(0x10000, ROOT, "htb")], classes) == ("htb", None)
-    assert rtnetlink.shaping([queue(0x10000, ROOT, "htb", default=True)], classes) == ("htb", 1000)
-    assert rtnetlink.shaping([queue(0x10000, ROOT, "htb", default=True)], []) == ("htb", None)
+    assert rtnetlink.find_shaping([queue(0x10000, ROOT, "htb")], classes) == ("htb", None)
+    assert rtnetlink.find_shaping([queue(0x10000, ROOT, "htb", default=True)], classes) == (
+        "htb",
+        1000,
+    )
+    assert rtnetlink.find_shaping([queue(0x10000, ROOT, "htb", default=True)], []) == ("htb", None)
 
 
 def test_qdiscs_that_are_each_others_parents_end():
     queues = [queue(0x10000, ROOT, "tbf", 5), queue(0x10000, 0x10001, "tbf", 5)]
-    assert rtnetlink.shaping(queues, []) == ("tbf", 5)
+    assert rtnetlink.find_shaping(queues, []) == ("tbf", 5)

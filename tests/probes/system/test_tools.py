@@ -56,7 +56,7 @@ def test_a_program_that_others_can_change_is_not_found(program, name, mode):
     (program if name else program.parent).chmod(mode)
     assert tools.find(program.name) is tools.find_named(program.name) is None
     assert tools.version(program.name) is None
-    assert tools.printed((program.name,), 5) == ""
+    assert tools.program_output((program.name,), 5) == ""
 
 
 def test_a_link_is_as_safe_as_where_it_leads(program):

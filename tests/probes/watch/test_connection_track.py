@@ -45,7 +45,7 @@ def track(looks: Iterable[tuple[float, Socket]]) -> Track:
 
 def test_bytes_are_those_between_the_looks_around_the_time():
     of = track((number / 10, tcp_socket(1000 * number, number)) for number in range(100))
-    span = of.between(1.05, 2.05)
+    span = of.connection_between(1.05, 2.05)
     assert (span.sent_bytes, span.received_bytes) == (11000, 11)
     assert span.looks == 10
     assert (span.local, span.peer) == ("10.0.0.1 50000", "10.0.0.2 445")
@@ -53,15 +53,15 @@ def test_bytes_are_those_between_the_looks_around_the_time():
 
 def test_a_time_that_begins_before_the_first_look_counts_from_it():
     of = track((number / 10, tcp_socket(1000 * number)) for number in range(5, 10))
-    assert of.between(0.0, 99.0).sent_bytes == 4000
+    assert of.connection_between(0.0, 99.0).sent_bytes == 4000
 
 
 def test_too_few_looks_tell_of_the_bytes_but_not_of_who_limited():
     of = track((number, tcp_socket(1000 * number)) for number in range(50))
-    few = of.between(10.5, 10.5 + LEAST_LOOKS - 1)
+    few = of.connection_between(10.5, 10.5 + LEAST_LOOKS - 1)
     assert (few.looks, few.sender, few.receiver) == (LEAST_LOOKS - 1, None, None)
     assert few.sent_bytes == 1000 * LEAST_LOOKS
-    enough = of.between(10.5, 10.5 + LEAST_LOOKS)
+    enough = of.connection_between(10.5, 10.5 + LEAST_LOOKS)
     assert enough.sender is not None and enough.receiver is not None
 
 
@@ -76,7 +76,7 @@ def test_an_hour_is_kept_in_bounded_memory_from_its_beginning_to_its_end():
         for one, two in zip(of.looks[:-1], of.looks[1:], strict=True)
     }
     assert len(apart) == 1
-    assert abs(of.between(900.0, 1800.0).sent_bytes - 45_000) < 500
+    assert abs(of.connection_between(900.0, 1800.0).sent_bytes - 45_000) < 500
 
 
 def test_a_connection_is_idle_once_nothing_has_moved_for_a_while():
@@ -95,7 +95,7 @@ def test_a_connection_is_busy_where_it_moves_more_than_a_login():
 
 def test_each_look_of_the_time_is_a_row_and_of_many_some():
     of = track((number / 10, tcp_socket(1000 * number)) for number in range(100))
-    rows = of.between(1.05, 2.05).rows
+    rows = of.connection_between(1.05, 2.05).rows
     assert [row[0] for row in rows] == pytest.approx([0.05 + number / 10 for number in range(10)])
     many = track((number / 50, tcp_socket(number)) for number in range(MOST_LOOKS))
-    assert len(many.between(0.0, 1e9).rows) <= MOST_ROWS
+    assert len(many.connection_between(0.0, 1e9).rows) <= MOST_ROWS

@@ -11,7 +11,7 @@ import pytest
 from probes.core.copy_trace import Bin
 from probes.core.stage import Window
 from probes.watch import program_watch
-from probes.watch.program_watch import trace, watched
+from probes.watch.program_watch import trace, watch_threads
 from probes.watch.thread_calls import OTHER, READ
 from probes.watch.thread_states import ThreadState
 from probes.watch.trace_rows import ThreadSnapshot
@@ -33,7 +33,7 @@ def window(closed: float) -> Window:
 def test_a_program_is_looked_at_until_the_block_ends() -> None:
     command = [sys.executable, "-c", "input()"]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
-        with watched(lambda: [process.pid], OTHER) as program_looks:
+        with watch_threads(lambda: [process.pid], OTHER) as program_looks:
             assert until(lambda: len(program_looks) > 3)
         count = len(program_looks)
         process.communicate(b"\n")
@@ -44,13 +44,13 @@ def test_a_long_copy_is_kept_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(program_watch, "MOST_LOOKS", 3)
     monkeypatch.setattr(program_watch, "FIRST_LOOK_SECONDS", 0.0)
     calls: list[int] = []
-    with watched(lambda: calls.append(1) or [os.getpid()], OTHER) as program_looks:
+    with watch_threads(lambda: calls.append(1) or [os.getpid()], OTHER) as program_looks:
         assert until(lambda: len(calls) > 12)
     assert len(program_looks) <= 3
 
 
 def test_a_program_that_is_not_to_be_seen_tells_nothing() -> None:
-    with watched(lambda: [2**22 + 1], OTHER) as program_looks:
+    with watch_threads(lambda: [2**22 + 1], OTHER) as program_looks:
         pass
     assert program_looks == [] and trace(program_looks, window(101.1), True) == {}
 

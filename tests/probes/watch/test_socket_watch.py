@@ -232,7 +232,7 @@ def test_a_new_connections_bytes_are_counted_from_its_beginning(copy):
 
 def test_a_servers_threads_and_counters_are_looked_at_beside_its_connection(copy, monkeypatch):
     pid = os.getpid()
-    monkeypatch.setattr(socket_watch, "serving", lambda *_: {pid})
+    monkeypatch.setattr(socket_watch, "servers_of_peer", lambda *_: {pid})
     reading, writing = os.pipe()
     os.close(writing)
     with Sockets() as sockets, closing(Threads()) as threads:
@@ -243,7 +243,7 @@ def test_a_servers_threads_and_counters_are_looked_at_beside_its_connection(copy
         watch.run(reading)
         watch.run(reading)
     os.close(reading)
-    observed = watch.observed(*ALWAYS)
+    observed = watch.observations(*ALWAYS)
     assert len(observed.threads) >= 2
     (connection,) = observed.connections
     assert connection.rows and observed.counts
@@ -265,7 +265,7 @@ def stat(pid: int, started: int, kernel: bool = False) -> ProcessStat:
 )
 def test_of_several_servers_the_one_that_began_with_the_copy_is_its(monkeypatch, stats, server):
     processes = {each.pid: each for each in stats}
-    monkeypatch.setattr(socket_watch, "serving", lambda *_: set(processes))
+    monkeypatch.setattr(socket_watch, "servers_of_peer", lambda *_: set(processes))
     with Sockets() as sockets:
         watch = Watch(Setting((445,), True, "127.0.0.1"), sockets, began_ticks=1000)
     assert watch._find_server(processes) == server
@@ -273,7 +273,7 @@ def test_of_several_servers_the_one_that_began_with_the_copy_is_its(monkeypatch,
 
 def test_a_server_that_is_not_there_yet_is_looked_for_some_times(copy, monkeypatch):
     searches: list[int] = []
-    monkeypatch.setattr(socket_watch, "serving", lambda *_: searches.append(1) or set())
+    monkeypatch.setattr(socket_watch, "servers_of_peer", lambda *_: searches.append(1) or set())
     with Sockets() as sockets:
         watch = Watch(Setting((copy.port,), True, "127.0.0.1"), sockets)
         watch.look()
@@ -288,7 +288,7 @@ def test_a_host_that_serves_nothing_has_no_threads_to_look_at(copy):
     with Sockets() as sockets:
         watch = Watch(Setting((copy.port,), False, "127.0.0.1"), sockets)
         watch.look()
-    assert watch.observed(*ALWAYS).threads == ()
+    assert watch.observations(*ALWAYS).threads == ()
 
 
 def run_twice(watch: Watch, between: Callable[[], None]) -> None:
@@ -312,7 +312,7 @@ def test_of_a_copy_that_others_make_its_own_connection_and_its_programs_are_watc
         setting = Setting((copy.port,), False, "127.0.0.1", ends=ends, pids=(os.getpid(),))
         watch = Watch(setting, sockets, threads)
         run_twice(watch, copy.move)
-    observed = watch.observed(*ALWAYS)
+    observed = watch.observations(*ALWAYS)
     assert [each.local for each in observed.connections] == [f"127.0.0.1 {ends[0]}"]
     assert observed.connections[0].received_bytes == PAYLOAD
     assert len(observed.threads) > 2 and len(observed.bins) > 1
@@ -323,5 +323,5 @@ def test_a_copy_between_folders_of_this_host_has_no_connection(tmp_path):
     with closing(Threads()) as threads:
         watch = Watch(Setting((), False, pids=(os.getpid(),)), None, threads)
         run_twice(watch, lambda: (tmp_path / "file").write_bytes(bytes(1 << 20)) and None)
-    copy = watch.observed(*ALWAYS)
+    copy = watch.observations(*ALWAYS)
     assert copy.connections == () and (copy.io_looks[-1][2] or 0) >= 1 << 20 and copy.threads

@@ -19,7 +19,7 @@ from probes.watch.thread_calls import (
     SEND,
     WRITE,
     Calls,
-    by_function,
+    function_wait,
     parse,
 )
 from probes.watch.thread_states import ThreadState
@@ -72,7 +72,7 @@ def test_a_call_is_told_by_its_number_and_its_descriptor(
 def test_where_the_call_is_not_known_the_kernels_function_tells_what_it_can(
     name: str, verb: str, call: str | None
 ) -> None:
-    assert by_function(name, verb) == call
+    assert function_wait(name, verb) == call
 
 
 def test_a_thread_that_waits_for_room_in_its_socket_sends() -> None:
@@ -103,16 +103,18 @@ def test_a_file_counts_as_a_disk_and_what_lies_on_another_host_does_not(
     pid, calls = os.getpid(), Calls()
     (tmp_path / "file").write_bytes(b"x")
     with (tmp_path / "file").open() as file, socket.socket() as open_socket:
-        assert calls._of_file(pid, file.fileno(), verb) == verb
-        assert calls._of_file(pid, open_socket.fileno(), verb) == (SEND if verb == WRITE else OTHER)
+        assert calls._file_wait(pid, file.fileno(), verb) == verb
+        assert calls._file_wait(pid, open_socket.fileno(), verb) == (
+            SEND if verb == WRITE else OTHER
+        )
         reading, writing = os.pipe()
-        assert calls._of_file(pid, reading, verb) == OTHER
+        assert calls._file_wait(pid, reading, verb) == OTHER
         os.close(reading)
         os.close(writing)
-        assert calls._of_file(pid, reading, verb) == OTHER
+        assert calls._file_wait(pid, reading, verb) == OTHER
         mounted = f"36 1 0:45 / {tmp_path} rw - fuse.smbnetfs smbnetfs rw\n"
         monkeypatch.setattr(thread_calls, "text", lambda path: mounted)
-        assert Calls()._of_file(pid, file.fileno(), verb) == REMOTE
+        assert Calls()._file_wait(pid, file.fileno(), verb) == REMOTE
 
 
 def state(letter: str, thread: int = 7) -> ThreadState:
@@ -140,7 +142,7 @@ def test_a_program_waits_for_a_disk_where_any_of_its_threads_does(
         state("R", 6),
         *(state("D" if each is None else "S", number) for number, each in calls.items()),
     ]
-    assert Calls().of_program(threads, READ) == call
+    assert Calls().program_wait(threads, READ) == call
 
 
 @pytest.mark.parametrize(("call", "wait"), [(OTHER, WRITE), (REMOTE, OTHER)])
@@ -149,12 +151,12 @@ def test_a_wait_for_a_disk_in_another_call_is_the_copys_but_not_that_for_a_mount
 ) -> None:
     """A copy of many small files opens and closes them."""
     monkeypatch.setattr(Calls, "waits_for", lambda of, thread: call)
-    assert Calls().of_program([state("D")], WRITE) == wait
-    assert Calls().of_program([state("S")], WRITE) == OTHER
+    assert Calls().program_wait([state("D")], WRITE) == wait
+    assert Calls().program_wait([state("S")], WRITE) == OTHER
 
 
 def test_what_nothing_tells_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Calls, "waits_for", lambda of, thread: None)
     monkeypatch.setattr(thread_calls, "text", lambda path: "0")
-    assert Calls().of_program([state("D")], "") is None
-    assert Calls().of_program([state("S")], "") == OTHER
+    assert Calls().program_wait([state("D")], "") is None
+    assert Calls().program_wait([state("S")], "") == OTHER

@@ -14,7 +14,7 @@ from probes.watch.trace_rows import (
     ThreadSnapshot,
     count_rows,
     socket_row,
-    thinned,
+    thinned_rows,
     thread_rows,
 )
 
@@ -97,7 +97,7 @@ def test_what_is_not_counted_or_runs_backwards_is_no_figure() -> None:
 
 
 def test_of_many_rows_some_stay_at_even_distances_and_the_last() -> None:
-    rows = thinned(range(1000))
+    rows = thinned_rows(range(1000))
     assert len(rows) <= MOST_ROWS and rows[-1] == 999
     assert len({row_after - row for row, row_after in pairwise(rows)}) == 1
-    assert thinned([1, 2]) == [1, 2] and thinned([1, 2], 0) == [2]
+    assert thinned_rows([1, 2]) == [1, 2] and thinned_rows([1, 2], 0) == [2]

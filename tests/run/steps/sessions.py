@@ -47,9 +47,9 @@ def order_of(on: Session, stack: ExitStack | None = None) -> Schedule:
     return Schedule(on.world, on.clock, on.log, on.files, stack or ExitStack())
 
 
-def copies_of(order: Schedule, dialect: str = "3.1.1", **labels: Any) -> Copies:
+def copies_of(order: Schedule, dialect: str = "3.1.1", **protection: Any) -> Copies:
     parts = order.world, order.clock, order.log, order.files, order.sources
-    return Copies(*parts, order.sizes, order.turns, order.disks, dialect, labels)
+    return Copies(*parts, order.sizes, order.turns, order.disks, dialect, protection)
 
 
 def reached(session: Session, stack: ExitStack, share: bool = True, address: str = HERE) -> None:
@@ -57,8 +57,8 @@ def reached(session: Session, stack: ExitStack, share: bool = True, address: str
     there = world.client_of(replace(session.world, address=address), stack)
     session.world = world.server_of(there, stack, session.log)
     if share:
-        session.world = session._open(stack)
-    *_, session.world = world.learned(session.world, session.files)
+        session.world = session._open_share(stack)
+    *_, session.world = world.learn_facts(session.world, session.files)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bottleneck.agents.hosts import AgentLost, PartlyRan, Ran, StageError
+from bottleneck.agents.hosts import AgentLost, PartlyRan, Result, StageError
 from bottleneck.run import plan
 from bottleneck.run.execution import carried_out
 from bottleneck.run.log import Log, Task, Tasks
@@ -31,7 +31,7 @@ def tried(error: Exception) -> tuple[int, Exception | None]:
     """Lets each run of a step end with an error; how often one was tried."""
     runs: list[Task] = []
 
-    def answer(task: Task) -> Ran:
+    def answer(task: Task) -> Result:
         runs.append(task)
         raise error
 
@@ -86,7 +86,7 @@ class Failing:
             patched.setattr(Copies, "_answers", lambda copies: self.back)
             carried_out(copies.copy(name, "memory", ""), self.answer)
 
-    def answer(self, task: Task) -> Ran:
+    def answer(self, task: Task) -> Result:
         self.sizes.append(task.setting.size_bytes)
         raise self.ends.pop(0) if len(self.ends) > 1 else self.ends[0]
 
@@ -118,9 +118,9 @@ def test_a_copy_that_its_file_ended_at_once_says_so(
     monkeypatch.setattr(Sizes, "room_bytes", lambda *arguments: 1 << 30)
     session = session_of(dialect="3.1.1")
 
-    def answer(task: Task) -> Ran:
+    def answer(task: Task) -> Result:
         samples = (Sample(0.0, 0), Sample(seconds, task.setting.size_bytes))
-        return Ran(samples, {}, ({}, {}), None)
+        return Result(samples, {}, ({}, {}), None)
 
     carried_out(copies_of(order_of(session)).copy("push.cached", "folder", ""), answer)
     expected = "push.cached 3.1.1: a run lasted under 1 s: it had no more than 16 MiB to copy"
@@ -190,8 +190,8 @@ def explained(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
         monkeypatch.setattr(order, "_explanations", lambda: Explaining(names))
         monkeypatch.setattr(order.so_far, "in_doubt", lambda: doubts)
         smb1 = copies_of(order, "smb1") if offered else None
-        monkeypatch.setattr(order, "_of", lambda dialect: smb1)
-        carried_out(order._explained(copies_of(order)), pytest.fail)
+        monkeypatch.setattr(order, "_copies_in", lambda dialect: smb1)
+        carried_out(order._explain_copies(copies_of(order)), pytest.fail)
         return names
 
     return go
@@ -231,7 +231,7 @@ def test_a_clear_case_has_time_for_two_copies_over_smb1(
     """Copies of a cached source; what is left out for that is told."""
     session = session_of(dialect="3.1.1")
     session.files.source_bytes = 1 << 20
-    session.clock.began -= elapsed
+    session.clock.began_monotonic -= elapsed
     assert explained(order_of(session), (), offered) == order
 
 
@@ -240,7 +240,7 @@ def test_on_a_path_that_drops_full_packets_one_copy_is_tried_each_way(
 ) -> None:
     session = session_of(dialect="3.1.1")
     order = order_of(session)
-    monkeypatch.setattr(order.turns, "dropped", lambda verb: verb == "push")
+    monkeypatch.setattr(order.turns, "drops_packets", lambda verb: verb == "push")
     assert order.turns.in_vain("pull"), "there is nothing to be pulled"
     assert not order.turns.in_vain("push")
     session.log.add(copies_of(order).step("push.cached", "memory"), Failed("the server stalled"))

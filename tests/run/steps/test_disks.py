@@ -69,8 +69,8 @@ def test_with_an_agent_both_disks_are_measured_and_the_users_file_is_found_and_p
     )
     with begun(session) as order:
         session.carry_out(order.disks.measure())
-        labels: dict[str, object] = {"signing": None, "encryption": None}
-        session.carry_out(order.sources.copy_file("3.1.1", labels))
+        protection: dict[str, object] = {"signing": None, "encryption": None}
+        session.carry_out(order.sources.copy_file("3.1.1", protection))
         knowing(session, samba_config=[{"option": "sync always"}])
         session.carry_out(order_of(session).disks.explain(""))
     assert session.log.complete(), session.report().entries
@@ -111,7 +111,7 @@ def test_a_file_that_the_server_does_not_have_is_a_skipped_step_with_its_name(
         target, tmp_path, size_bytes=8 * MIB, agent="exec:", file=NamedFile("server", "x\\gone.mkv")
     )
     with begun(session) as order, pytest.raises(disks.Unavailable, match=r"gone\.mkv"):
-        order.sources.look()
+        order.sources.file_facts()
 
 
 @pytest.mark.long
@@ -211,7 +211,7 @@ def copied(monkeypatch: pytest.MonkeyPatch) -> Any:
         steps = [
             (Step("smb-copy", {"copy": name}, "client"), rate) for name, rate in copies.items()
         ]
-        monkeypatch.setattr(plan, "measured", lambda log: iter(steps))
+        monkeypatch.setattr(plan, "measured_rates", lambda log: iter(steps))
         monkeypatch.setattr(plan, "known_rates", lambda log: DISKS)
         return order_of(session_of(**options)).disks
 

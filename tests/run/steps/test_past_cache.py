@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bottleneck.agents.hosts import AgentLost, PartlyRan, Ran, StageError
+from bottleneck.agents.hosts import AgentLost, PartlyRan, Result, StageError
 from bottleneck.report.report import Step
 from bottleneck.run import plan
 from bottleneck.run.execution import carried_out
@@ -34,7 +34,7 @@ class Server:
         self.asked: list[str] = []
         self._rates = {name: list(each) for name, each in rates.items()}
 
-    def answer(self, task: Task) -> Ran:
+    def answer(self, task: Task) -> Result:
         what = "past" if task.setting.past_cache else "cached"
         self.asked.append(what)
         rate = self._rates[what].pop(0)
@@ -42,7 +42,7 @@ class Server:
             raise rate
         samples = (Sample(0.0, 0), Last(SIZE / rate, SIZE))
         cache: dict[str, Any] = {"side": "server", "requested": "uncached", "proven": False}
-        return Ran(samples, {"cache": cache}, ({}, {}), None)
+        return Result(samples, {"cache": cache}, ({}, {}), None)
 
     def read(self, dialect: str) -> tuple[Step, dict[str, Any]]:
         """The copy of a dialect, and what its details say of its source. Raises Unavailable."""
@@ -52,7 +52,7 @@ class Server:
         trial = PastCache(copies, step, setting)
         sources: list[dict[str, Any]] = []
 
-        def take(ran: Ran, details: dict[str, Any]) -> None:
+        def take(ran: Result, details: dict[str, Any]) -> None:
             sources.append({**ran.details, **details})
             log.add(step, Repeat(ran.samples, USED, None, sources[-1]))
 

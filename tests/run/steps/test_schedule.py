@@ -29,7 +29,7 @@ DISK = Doubt(
 
 def order(elapsed: float = 0.0, stages: tuple[str, ...] = STAGES, **options: Any) -> Schedule:
     session = session_of(stages=stages, **options)
-    session.clock.began -= elapsed
+    session.clock.began_monotonic -= elapsed
     return order_of(session)
 
 
@@ -95,7 +95,7 @@ def test_the_cause_behind_a_sure_cap_is_looked_for_late_as_it_is(
     """A zone or a crowd behind a slow disk: what helps is another thing."""
     facts: list[Any] = [object(), Diagnosis(None, (), ""), "3.1.1"]
     on = order(elapsed=27.0)
-    monkeypatch.setattr(on.so_far, "diagnosed", lambda: facts)
+    monkeypatch.setattr(on.so_far, "diagnosis_so_far", lambda: facts)
     look = Look("disk", "what is behind")
     monkeypatch.setattr(
         schedule, "refining", lambda *arguments: look if "disk" in arguments[-1] else None
@@ -124,7 +124,7 @@ def test_one_stage_several_dialects_and_a_thorough_run_never_end_early(
     monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
     assert order().so_far.in_doubt() is None, "nothing has been copied yet"
-    monkeypatch.setattr(schedule.SoFar, "diagnosed", lambda so_far: ("copied",))
+    monkeypatch.setattr(schedule.SoFar, "diagnosis_so_far", lambda so_far: ("copied",))
     monkeypatch.setattr(schedule.doubts, "doubts", lambda *arguments: ())
     assert order().so_far.in_doubt() == ()
     assert order(**options).so_far.in_doubt() is None
@@ -173,7 +173,7 @@ def test_only_a_clear_case_leaves_limits_out(
     diagnosed = (None, Diagnosis(None, (), ""), ("3.1.1",))
     on, disks = order(**options), frozenset({("server", "read")})
     monkeypatch.setattr(on.so_far, "in_doubt", lambda: answer)
-    monkeypatch.setattr(on.so_far, "diagnosed", lambda: diagnosed)
+    monkeypatch.setattr(on.so_far, "diagnosis_so_far", lambda: diagnosed)
     monkeypatch.setattr(schedule.doubts, "disks_to_measure", lambda *arguments: disks)
     assert on.so_far.disks_to_measure() == worth
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bottleneck.agents.hosts import PartlyRan, Ran
+from bottleneck.agents.hosts import PartlyRan, Result
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.report import report
 from bottleneck.run import plan
@@ -21,7 +21,7 @@ from bottleneck.run.log import NEEDS_AGENT, Log, Task, Tasks
 from bottleneck.run.steps import sources, tcp, turns
 from bottleneck.run.steps.schedule import Schedule
 from probes.core.records import Measured, Sample, Skipped, rates
-from probes.core.stage import RunFacts, Unavailable, described
+from probes.core.stage import RunFacts, Unavailable, stages_of
 from probes.programs.samba import private_samba
 from probes.stages import latency, matrix, path, small_files, smb_matrix, smb_tax, sweep, udp
 from tests.living import FakeClock
@@ -67,7 +67,7 @@ def session_of(*stages: str, target: str = "//127.0.0.1/-", **options: Any) -> S
 
 def explained(order: Schedule) -> Tasks[None]:
     """Each of the stages that were asked for, but the copies themselves, in the usual order."""
-    for stage in described(order.world.options.stages):
+    for stage in stages_of(order.world.options.stages):
         if stage.name == "tcp":
             yield from order.transfers.measure()
         elif stage.explains:
@@ -81,7 +81,7 @@ def session_after(*stages: str, **options: Any) -> Session:
     still: Any = FakeClock()
     session.clock = Clock(session.options.budget_seconds, still)
     with ExitStack() as stack:
-        needs_share = any("share" in each.needs for each in described(stages))
+        needs_share = any("share" in each.needs for each in stages_of(stages))
         sessions.reached(session, stack, needs_share)
         session.carry_out(explained(sessions.order_of(session)))
     return session
@@ -126,16 +126,16 @@ def test_after_the_tcp_steps_the_pace_is_a_share_of_theirs(monkeypatch: pytest.M
 def test_where_tcp_carries_next_to_nothing_no_pace_is_made_up(rate: float) -> None:
     slow = replace(KNOWN, bytes_per_second=rate)
     with pytest.raises(Unavailable, match="too slow"):
-        udp.fitted(udp.Setting("push", seconds=1.5), slow)
-    paced = udp.fitted(udp.Setting("push"), replace(KNOWN, bytes_per_second=1e6))
+        udp.fit_setting(udp.Setting("push", seconds=1.5), slow)
+    paced = udp.fit_setting(udp.Setting("push"), replace(KNOWN, bytes_per_second=1e6))
     assert paced.bytes_per_second == udp.SHARE_OF_TCP * 1e6
 
 
 def test_a_link_that_tcp_fills_needs_no_matrix_unless_it_is_all_that_was_asked_for() -> None:
     full = replace(KNOWN, bytes_per_second=117.6e6, rtt_seconds=0.0004, link="1 Gbit/s")
     with pytest.raises(Unavailable, match="TCP fills the 1 Gbit/s link"):
-        matrix.fitted(matrix.Setting("push"), full)
-    assert matrix.fitted(matrix.Setting("push"), replace(full, is_only=True)).windows[0] == 0
+        matrix.fit_setting(matrix.Setting("push"), full)
+    assert matrix.fit_setting(matrix.Setting("push"), replace(full, is_only=True)).windows[0] == 0
     assert turns.link_that_fits(session_of().world, 117.6e6) == "1 Gbit/s"
 
 
@@ -194,10 +194,10 @@ def test_the_time_is_a_share_of_the_budget_and_never_more_than_a_quarter_of_what
 
     late = session_of()
     assert seconds(late) == 2.5
-    late.clock.began -= 50.0
+    late.clock.began_monotonic -= 50.0
     remaining = late.clock.remaining()
     assert (seconds(late) or 9.0) <= remaining / 4
-    late.clock.began -= 6.0
+    late.clock.began_monotonic -= 6.0
     assert seconds(late) is None and len(late.log.notes) == 1
     assert seconds(session_of(budget_seconds=300.0)) == 12.5
 
@@ -323,13 +323,13 @@ class Between:
             carried_out(self.order.transfers.measure(), self.answer)
         return self
 
-    def answer(self, task: Task) -> Ran:
+    def answer(self, task: Task) -> Result:
         self.asked.append(task.setting.seconds)
         if self.error:
             raise PartlyRan(self.error, (), lost=False)
         byte_count = int(self.rate * task.setting.seconds)
         samples = (Sample(0.0, 0), Sample(task.setting.seconds, byte_count))
-        return Ran(samples, {}, ({}, {}), None)
+        return Result(samples, {}, ({}, {}), None)
 
 
 def test_a_slow_path_gets_the_time_that_one_honest_transfer_needs() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bottleneck.agents.hosts import Host, Ran
+from bottleneck.agents.hosts import Host, Result
 from bottleneck.report.report import Step
 from bottleneck.run import watched_sockets
 from bottleneck.run.execution import Session, execute
@@ -66,7 +66,7 @@ def reaching(tmp_path: Path) -> Callable[..., Any]:
     return connected
 
 
-def run(session: Session, copy: str, size_bytes: int, fill_source: bool = False) -> Ran:
+def run(session: Session, copy: str, size_bytes: int, fill_source: bool = False) -> Result:
     setting = smb_copy.Setting(
         copy=copy,
         dialect=session.files.dialect,
@@ -80,7 +80,7 @@ def run(session: Session, copy: str, size_bytes: int, fill_source: bool = False)
     return run_task(session, Task(step, setting, session.files.share, 70.0))
 
 
-def run_task(session: Session, task: Task) -> Ran:
+def run_task(session: Session, task: Task) -> Result:
     return execute(task, session.world, session.files, session.clock, session.log)
 
 
@@ -148,7 +148,7 @@ def test_counters_without_a_time_leave_the_watch_without_a_window(
     with reaching() as on:
         ran = run(on, "push.cached", 1 * MIB)
         step = Step(smb_copy.STAGE.name, {"copy": "push.cached"}, "client")
-        with watched_sockets.watching(
+        with watched_sockets.watch_copy(
             on.world, on.files, on.log, step, on.files.share, 9.0
         ) as watches:
             watches.finish(ran.initiator, (answer, answer))
