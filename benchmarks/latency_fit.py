@@ -67,7 +67,7 @@ QUICK = (Case(0.010, 12.5e6, 1500, 3.0),)
 
 def measure(case: Case) -> Details:
     """Returns the stage's details of one path, with the path's own round trip."""
-    with delay.delayed(
+    with delay.delay_path(
         case.rtt_seconds / 2, case.bytes_per_second, mtu_bytes=case.mtu_bytes
     ) as path:
         setting = latency.Setting(case.seconds, path.server.address)

@@ -43,7 +43,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     with ExitStack() as stack:
         folder, _ = stack.enter_context(vanishing_folder(pairs.PREFIX, pairs.MEMORY))
         pairs.touch_memory(folder, options.size)
-        path = stack.enter_context(delay.delayed(options.rtt / 2, options.link))
+        path = stack.enter_context(delay.delay_path(options.rtt / 2, options.link))
         with path.server.entered():
             bench = stack.enter_context(
                 pairs.benches(folder, "plain", options.size, options.end, path.server.address)

@@ -24,7 +24,7 @@ INSET = "  "
 MOST_COPIES = 6
 MOST_SHARES = 4
 LEAST_COLUMNS_OF_CONFIDENCE = 70
-"""Columns of a terminal from which on the table has the confidence; the verdict has its own."""
+"""Least columns of a terminal at which the copies' table shows the confidence."""
 MOST_STEPS = 3
 """Lines of advice: what to do, what to expect of it, what to do about an equal limit."""
 LONGEST_SENTENCE, LONGEST_LINE = 600, 180

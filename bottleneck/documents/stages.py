@@ -203,7 +203,7 @@ def reasons(report: Report) -> Iterator[Points]:
 
 LEAST_RUNS = 2
 OUTLIER_DEVIATIONS = 1.4826 * 10.0
-"""Median absolute deviations from the median, from which on a run is an outlier: ten standard
+"""Least median absolute deviations from the median of an outlier: ten standard
 deviations of a normal distribution. Source: hyperfine, src/outlier_detection.rs."""
 BINS, BLOCKS = 12, " \u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
 

@@ -27,7 +27,7 @@ from probes.watch.socket_watch import Observations
 STAGE = "running-copy"
 WINDOW_SECONDS = 1.0
 STORED_RATIO = 0.25
-"""Bytes that processes stored over bytes that they wrote, from which on the stored ones count."""
+"""Least stored over written bytes of processes at which the stored ones count."""
 FROM_DISK_RATIO, FROM_CACHE_RATIO = 0.5, 0.1
 """Bytes read from the sender's disk over bytes sent: at least the first, the source was uncached;
 at most the second, cached."""
@@ -92,7 +92,7 @@ def step_of(
     Raises:
         ValueError: an agent's observations are malformed.
     """
-    observed = {side: watched_sockets.parse_observations(end.reply) for side, end in ends.items()}
+    by_side = {side: watched_sockets.parse_observations(end.reply) for side, end in ends.items()}
     link = ends[here].running.link
     over = _protocol(link)
     setting: dict[str, Any] = {
@@ -102,14 +102,14 @@ def step_of(
         "seconds": seconds,
         "dialect": _dialect(ends) if over == "smb" else "none",
     }
-    transfer = moved_in(observed[here], here, link)
+    transfer = moved_in(by_side[here], here, link)
     if transfer is None:
         setting.update(copy="pull", verb="pull")
         return Step(STAGE, setting, here), Skipped("it transferred nothing during the observation")
     transfer = transfer.scaled_to(ends[here].running.share_ratio)
     verb = "push" if transfer.pushes else "pull"
     sender: Side = "client" if transfer.pushes else "server"
-    details = details_of(observed, sender, transfer, link)
+    details = details_of(by_side, sender, transfer, link)
     from_disk = details.get("cache", {}).get("from_disk")
     source = {True: ".uncached", False: ".cached", None: ""}[from_disk]
     setting.update(copy=f"{verb}{source}", verb=verb)
@@ -131,17 +131,17 @@ def _dialect(ends: Mapping[Side, End]) -> str:
     return next((each.dialect for each in places if each is not None and each.dialect), "unknown")
 
 
-def moved_in(observed: Observations, here: Side, link: Link | None) -> Transfer | None:
+def moved_in(observations: Observations, here: Side, link: Link | None) -> Transfer | None:
     """Returns the copy's samples in the direction with more bytes; None: nothing moved."""
     if link is None:
         # A process's writes are the copy; if it only reads, as a checksum does, its reads are.
-        looks = observed.io_looks
+        looks = observations.io_looks
         written, stored = (_transfer_of(looks, f"{to}written_bytes", True) for to in ("", "disk_"))
         # Bytes that processes pass to each other, as rsync's do, are written twice, stored once.
         if written and stored and stored.bytes >= STORED_RATIO * written.bytes:
             return stored
-        return written or _transfer_of(observed.io_looks, "read_bytes", True)
-    rows = [row for each in observed.connections[:1] for row in each.rows]
+        return written or _transfer_of(observations.io_looks, "read_bytes", True)
+    rows = [row for each in observations.connections[:1] for row in each.rows]
     sent = _transfer_of(rows, "acknowledged_bytes", here == "client")
     received = _transfer_of(rows, "received_bytes", here != "client")
     transfers = (each for each in (sent, received) if each is not None)
@@ -185,58 +185,58 @@ def window_rates(run: Sequence[Sample]) -> list[float]:
 
 
 def details_of(
-    observed: Mapping[Side, Observations], sender: Side, transfer: Transfer, link: Link | None
+    by_side: Mapping[Side, Observations], sender: Side, transfer: Transfer, link: Link | None
 ) -> Details:
     total = transfer.run[-1].moved_bytes
     details: Details = {
         "window_rates_bytes_per_second": window_rates(transfer.run),
-        **_time(observed, transfer),
+        **_time(by_side, transfer),
     }
     if link is not None:
-        carried = {side: list(each.connections) for side, each in observed.items()}
+        carried = {side: list(each.connections) for side, each in by_side.items()}
         details["sockets"] = watched_sockets.connection_details(
             *watched_sockets.ends(carried, sender, "client", total)
         )
     side: Side = sender if link is not None else "client"
-    from_disk = _from_disk(observed[side], total, side) if side in observed else None
+    from_disk = _from_disk(by_side[side], total, side) if side in by_side else None
     if from_disk is not None:
         details["cache"] = {"side": side, "proven": True, "from_disk": from_disk}
     return details
 
 
-def _from_disk(observed: Observations, total: int, side: Side) -> bool | None:
+def _from_disk(observations: Observations, total: int, side: Side) -> bool | None:
     """Whether the sender read the sent bytes from its disk; None: unknown.
 
     The counters of processes that did not read the sent bytes themselves (a mount's kernel does)
     prove nothing.
     """
-    last = observed.io_looks[-1] if observed.io_looks else ProgramLook(0.0)
+    last = observations.io_looks[-1] if observations.io_looks else ProgramLook(0.0)
     fetched, read = last.disk_read_bytes or 0.0, last.read_bytes or 0.0
     if fetched >= FROM_DISK_RATIO * total:
         return True
     if read >= FROM_DISK_RATIO * total and fetched <= FROM_CACHE_RATIO * total:
         return False
     # At the client a disk wait may be a wait for the mount.
-    return True if side == "server" and _disk_wait_ratio(observed) >= FROM_DISK_RATIO else None
+    return True if side == "server" and _disk_wait_ratio(observations) >= FROM_DISK_RATIO else None
 
 
-def _disk_wait_ratio(observed: Observations) -> float:
+def _disk_wait_ratio(observations: Observations) -> float:
     """Share of the looks at which a thread waited for a disk."""
-    waits = [look.disk or 0.0 for look in observed.threads]
+    waits = [look.disk or 0.0 for look in observations.threads]
     return sum(waits) / len(waits) if waits else 0.0
 
 
-def _time(observed: Mapping[Side, Observations], transfer: Transfer) -> Details:
+def _time(by_side: Mapping[Side, Observations], transfer: Transfer) -> Details:
     """Returns the trace of the copy's program, and the looks of each host."""
     began, lasted = transfer.began_seconds, transfer.run[-1].elapsed_seconds
     bins = [
         each._replace(elapsed_seconds=round(each.elapsed_seconds - began, 6))
-        for each in observed["client" if "client" in observed else "server"].bins
+        for each in by_side["client" if "client" in by_side else "server"].bins
         if 0 <= each.elapsed_seconds - began <= lasted
     ]
     looks = {
         side: watched_sockets.looks(each, next(iter(each.connections), None), began, lasted)
-        for side, each in observed.items()
+        for side, each in by_side.items()
     }
     if bins:
         return {"trace": {"bins": bins, "requests": []}, "looks": looks}

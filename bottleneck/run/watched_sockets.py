@@ -133,34 +133,39 @@ def ends(
 
 
 def _pair(
-    sent: list[Connection], got: list[Connection]
+    senders: list[Connection], receivers: list[Connection]
 ) -> tuple[Connection | None, Connection | None]:
     """Returns both ends of the connection that carried the most; None: they do not match."""
-    for one in sent:
-        for other in got:
-            if (one.local, one.peer) == (other.peer, other.local):
-                return one, other
-    if len(sent) == len(got) == 1:
-        one, other = sent[0], got[0]
-        apart = abs(one.sent_bytes - other.received_bytes)
-        if apart <= TRANSLATED_RATIO * max(one.sent_bytes, other.received_bytes):
-            return one, other
+    for sender_end in senders:
+        for receiver_end in receivers:
+            if (sender_end.local, sender_end.peer) == (receiver_end.peer, receiver_end.local):
+                return sender_end, receiver_end
+    if len(senders) == len(receivers) == 1:
+        sender_end, receiver_end = senders[0], receivers[0]
+        apart = abs(sender_end.sent_bytes - receiver_end.received_bytes)
+        if apart <= TRANSLATED_RATIO * max(sender_end.sent_bytes, receiver_end.received_bytes):
+            return sender_end, receiver_end
     return None, None
 
 
-def connection_details(one: Connection | None, other: Connection | None) -> Details:
+def connection_details(sender_end: Connection | None, receiver_end: Connection | None) -> Details:
     """Returns figures of a copy's connection at both ends; empty: neither was seen."""
-    if one is None and other is None:
+    if sender_end is None and receiver_end is None:
         return {}
-    congestion_control = one.congestion_control if one else None
-    sender, receiver = (one.sender if one else None), (other.receiver if other else None)
-    server = next((each.process for each in (one, other) if each and each.process), None)
+    congestion_control = sender_end.congestion_control if sender_end else None
+    sender, receiver = (
+        (sender_end.sender if sender_end else None),
+        (receiver_end.receiver if receiver_end else None),
+    )
+    server = next(
+        (each.process for each in (sender_end, receiver_end) if each and each.process), None
+    )
     figures = {
         **limits.step_details(sender or {}, receiver or {}, congestion_control),
-        "sender_seen": one is not None,
-        "receiver_seen": other is not None,
-        "send_buffer_bytes": one.send_buffer_bytes if one else None,
-        "receive_buffer_bytes": other.receive_buffer_bytes if other else None,
+        "sender_seen": sender_end is not None,
+        "receiver_seen": receiver_end is not None,
+        "send_buffer_bytes": sender_end.send_buffer_bytes if sender_end else None,
+        "receive_buffer_bytes": receiver_end.receive_buffer_bytes if receiver_end else None,
         "process": server,
     }
     return {name: value for name, value in figures.items() if value is not None}

@@ -89,7 +89,7 @@ class Usage:
     device_busy_ratio: Optional[float]
     """Share of the window in which that device had I/O in flight (diskstats field 10)."""
     memory_dirty_limit_bytes: Optional[int] = None
-    """Written data from which on a writer to that device waits for it, at the end."""
+    """Least unwritten data at the end at which a writer to the device waits for the disk."""
     swapped_in_bytes: Optional[int] = None
     """Read back from swap in the window, by anybody."""
     swapped_out_bytes: Optional[int] = None
@@ -145,7 +145,7 @@ class Spread:
 
 
 LEAST_TO_TRIM = 4
-"""Runs from which on those farthest from the median are left out of a spread."""
+"""Least number of runs whose spread leaves out those farthest from the median."""
 
 
 def window_rates(samples: Sequence[Sample], windows: int = 3, last: int = -2) -> List[float]:

@@ -190,7 +190,7 @@ def busy_cores(
 
 OVERRUN_RATIO = 1.3
 OVERRUN_SECONDS = 0.05
-"""CPU time beyond a quota from which on it cannot be the copy's: a burst is less."""
+"""Least CPU time beyond a quota that cannot be the copy's: a burst is less."""
 
 
 def usage(start: Counters, end: Counters) -> Usage:

@@ -43,7 +43,7 @@ class Pressure:
     swapped_in_bytes: Optional[int] = None
     swapped_out_bytes: Optional[int] = None
     dirty_limit_bytes: Optional[int] = None
-    """Written data from which on a writer to the device waits for the disk."""
+    """Least unwritten data at which a writer to the device waits for the disk."""
     memory_waiting_seconds: Optional[float] = None
     """Time in which at least one task waited for memory: swapped out, or to be made free."""
     io_waiting_seconds: Optional[float] = None

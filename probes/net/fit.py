@@ -22,7 +22,7 @@ from probes.core.records import Details
 
 LEAST_SIZES = 4
 LEAST_PIECE = 3
-"""Sizes on each side of the size from which on another line holds."""
+"""Least number of sizes on each side of the size at which two lines meet."""
 LEAST_AROUND = 2
 """Sizes up to a segment, and sizes above, for what the first one takes to be seen."""
 MOST_RESIDUAL_RATIO = 0.15

@@ -27,7 +27,7 @@ UNSENT_BYTES = 64 << 10
 LIMITED_RATIO = 0.2
 """Share of the time; the chronographs count in jiffies of 1 to 10 ms."""
 FULL_RATIO = 0.5
-"""Share of the looks from which on it is the usual state."""
+"""Least share of the looks with a state that counts as the usual one."""
 WINDOW_FULL_RATIO = 0.3
 """Share of the looks for the peer's window: a sender that paces itself, as BBR does, is often just
 below the window; a sender with another limit never reaches it."""

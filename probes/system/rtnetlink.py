@@ -328,10 +328,10 @@ def read_shaping(index: int) -> tuple[str | None, int | None]:
     body = QUEUE_BODY.pack(0, index, 0, 0, 0)
     queues = parse_queues(dump(RTM_GETQDISC, body), index)
     classes = parse_queues(dump(RTM_GETTCLASS, body), index)
-    return find_shaping(queues, classes)
+    return shape_of(queues, classes)
 
 
-def find_shaping(queues: list[Queue], classes: list[Queue]) -> tuple[str | None, int | None]:
+def shape_of(queues: list[Queue], classes: list[Queue]) -> tuple[str | None, int | None]:
     """Returns the root qdisc's kind, and the lowest rate that all outgoing packets pass."""
     root = next((each for each in queues if each.parent == ROOT), None)
     if root is None:

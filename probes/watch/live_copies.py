@@ -74,7 +74,7 @@ class _Copy:
         grown = tuple(max(0, new - old) for new, old in zip(counts, self.counts))
         self.rate = sum(grown) / lasted
         self.counts, self.counted_at = counts, look.clock_seconds
-        # The rate from which on a search takes a connection for a copy.
+        # The least rate at which a search takes a connection for a copy.
         if sum(grown) * SEARCH_SECONDS >= LEAST_BYTES * lasted:
             self.moved_at, self.running = now, _add_traffic(self.running, grown)
 

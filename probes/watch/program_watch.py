@@ -27,7 +27,7 @@ JOIN_SECONDS = 2.0
 REST_RATIO = 100
 """Least rest after a look over the CPU time that it took."""
 LONG_RATIO = 0.5
-"""Share of a copy's time from which on the flush alone explains it."""
+"""Least share of a copy's time at which the flush alone explains it."""
 
 
 @contextlib.contextmanager

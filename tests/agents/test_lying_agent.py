@@ -28,7 +28,7 @@ from bottleneck.run.steps import tcp
 from probes.core.records import Access, Endpoint, Measured, rates
 from probes.core.stage import Refused, Unavailable
 from probes.stages import loopback
-from tests.run.steps.sessions import order_of, reached
+from tests.run.steps.sessions import order_of, reach
 
 LIAR = Path(__file__).parents[1] / "programs" / "lying_agent.py"
 MOST_BYTES_PER_SECOND = 1e12
@@ -36,7 +36,6 @@ MOST_BYTES_PER_SECOND = 1e12
 
 
 def loopback_there(order):
-    """The server's loopback alone."""
     _, there = loopback.turns(order.turns.known(loopback.STAGE))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(
@@ -52,7 +51,7 @@ def transfer(order):
     return order.transfers.measure()
 
 
-def run(monkeypatch, measure, path, value):
+def run_stage(monkeypatch, measure, path, value):
     """A run of one stage with a liar for the server's agent: as it is then, and how it ended."""
     monkeypatch.setattr(plan, "times", lambda *_: plan.Times(*[0.15] * len(fields(plan.Times))))
     monkeypatch.setattr(plan, "TCP_STEPS", plan.TCP_STEPS[:1])
@@ -70,7 +69,7 @@ def run(monkeypatch, measure, path, value):
     code, sentence = exits.DONE, ""
     try:
         with ExitStack() as stack:
-            reached(session, stack, share=False)
+            reach(session, stack, share=False)
             session.carry_out(measure(order_of(session, stack)))
     except Exception as error:  # as the commands do
         code, sentence = exits.exit_of_error(error)
@@ -97,7 +96,7 @@ def believable(session):
 
 def ends_well(monkeypatch, measure, path, value):
     """Whatever was told: no crash of the coordinator, a line at most, a report that stands."""
-    session, code, sentence = run(monkeypatch, measure, path, value)
+    session, code, sentence = run_stage(monkeypatch, measure, path, value)
     assert code in (exits.DONE, exits.UNREACHABLE), sentence
     assert "\n" not in sentence
     return believable(session)

@@ -17,7 +17,7 @@ PLANT = "import os; os.write(os.open({!r}, os.O_CREAT | os.O_WRONLY), b'x'); rai
 
 
 @pytest.fixture
-def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def ran_marker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder has modules that are called as Python's, a library's and our own."""
     marker = tmp_path / "ran"
     folder = tmp_path / "planted"
@@ -38,30 +38,30 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("variable", [None, ":", ".", "../planted", "PLANTED"])
 @pytest.mark.parametrize("start", [hosts.start_here, partial(hosts.start_there, "exec:env")])
 def test_an_agent_here_and_one_that_travels_run_nothing_of_the_current_folder(
-    planted: Path,
+    ran_marker: Path,
     monkeypatch: pytest.MonkeyPatch,
     variable: str | None,
     start: Callable[[], hosts.Host],
 ) -> None:
     if variable is not None:
-        folder = str(planted.parent / "planted")
+        folder = str(ran_marker.parent / "planted")
         monkeypatch.setenv("PYTHONPATH", folder if variable == "PLANTED" else variable)
     with start() as host:
         assert host.ask("facts", toward="127.0.0.1", folder=".")
-    assert not planted.exists()
+    assert not ran_marker.exists()
 
 
 @pytest.mark.long
 def test_python_m_drops_the_current_folder_before_it_imports_more(
-    planted: Path, monkeypatch: pytest.MonkeyPatch
+    ran_marker: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`python -m` finds its own imports, and a `bottleneck` there, before we run."""
-    (planted.parent / "planted" / "bottleneck").rename(planted.parent / "away")
+    (ran_marker.parent / "planted" / "bottleneck").rename(ran_marker.parent / "away")
     monkeypatch.setenv("PYTHONPATH", f"{own_modules.HOME}:.:")
     done = subprocess.run(
         [sys.executable, "-m", "bottleneck", "doctor"], capture_output=True, check=False
     )
-    assert done.stdout and not planted.exists(), done
+    assert done.stdout and not ran_marker.exists(), done
 
 
 def test_the_current_folder_comes_last_where_the_program_itself_lies_there(

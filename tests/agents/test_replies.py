@@ -20,7 +20,7 @@ def line(number, **reply):
     return protocol.encode({"id": number, **reply})
 
 
-def expecting(*numbers):
+def replies_to(*numbers):
     expected = Replies()
     for number in numbers:
         expected.expect(number)
@@ -60,7 +60,7 @@ def test_a_reply_to_no_request_ends_the_agent(number):
 
 
 def test_a_second_answer_ends_the_agent():
-    waiting = expecting(1, 2)
+    waiting = replies_to(1, 2)
     waiting.take_line(line(1, answer=1))
     with pytest.raises(UnaskedReply, match="not requested"):
         waiting.take_line(line(1, answer=1))
@@ -68,7 +68,7 @@ def test_a_second_answer_ends_the_agent():
 
 def test_what_is_late_is_no_offence_but_has_a_bound(monkeypatch):
     monkeypatch.setattr(replies, "MOST_LATE", 3)
-    waiting = expecting(1)
+    waiting = replies_to(1)
     waiting.forget(1)
     for _ in range(3):
         waiting.take_line(line(1, sample=[0, 0]))
@@ -77,7 +77,7 @@ def test_what_is_late_is_no_offence_but_has_a_bound(monkeypatch):
 
 
 def test_what_was_read_makes_room_and_one_request_has_its_own_bound():
-    waiting = expecting(*range(1, 9))
+    waiting = replies_to(*range(1, 9))
     for number in range(1, 9):
         waiting.take_line(line(number, more=LONG))
         assert waiting.get(number, 1.0)["more"] == LONG
@@ -87,14 +87,14 @@ def test_what_was_read_makes_room_and_one_request_has_its_own_bound():
 
 
 def test_all_requests_together_have_a_bound():
-    waiting = expecting(*range(1, 9))
+    waiting = replies_to(*range(1, 9))
     with pytest.raises(UnaskedReply, match="too much data"):
         for number in range(1, 9):
             waiting.take_line(line(number, more=LONG))
 
 
 def test_what_nobody_will_read_makes_room():
-    waiting = expecting(*range(1, 9))
+    waiting = replies_to(*range(1, 9))
     for number in range(1, 9):
         waiting.take_line(line(number, more=LONG))
         waiting.forget(number)
@@ -103,7 +103,7 @@ def test_what_nobody_will_read_makes_room():
 
 def test_a_session_has_a_bound_that_grows_with_what_is_asked(monkeypatch):
     monkeypatch.setattr(replies, "MOST_SESSION_BYTES", 2 * len(LONG))
-    waiting = expecting(1, 2, 3)
+    waiting = replies_to(1, 2, 3)
     with pytest.raises(UnaskedReply, match="too much data"):
         for number in (1, 2, 3):
             waiting.take_line(line(number, more=LONG))

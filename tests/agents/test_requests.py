@@ -98,9 +98,7 @@ def test_a_key_that_nobody_gave_a_meaning_is_refused_to_everybody(monkeypatch):
 @pytest.mark.parametrize(("do", "name"), EVERY)
 def test_what_leads_to_other_paths_and_programs_is_refused_in_every_request(do, name, monkeypatch):
     """Each key in turn; what the caller itself was handed passes."""
-    monkeypatch.setattr(
-        request_checks._ValueChecks, "check_below", lambda *_: None
-    )  # has a test of its own
+    monkeypatch.setattr(request_checks._ValueChecks, "check_below", lambda *_: None)
     request, values = request_for(do, name)
     for key, kind in takes(do, name).keys.items():
         values[key] = "/run-folder" if kind == "folder?" else values[key]
@@ -220,7 +218,7 @@ def test_a_link_leads_out_of_no_folder_that_is_allowed(tmp_path):
 
 
 @contextmanager
-def installed(*options):
+def start_installed(*options):
     """The agent as a forced command of ssh starts it: the program that would travel is left."""
     forced = shlex.join([sys.executable, "-m", "bottleneck", "agent", *map(str, options)])
     with hosts.start_there(f"exec:sh -c {shlex.quote(f'exec {forced}')}") as host:
@@ -236,7 +234,7 @@ def test_an_installed_agent_reads_no_file_of_its_user_and_runs_no_command(tmp_pa
     by_us = smb_copy.Setting("push.cached", "3.1.1", "memory", 14, 5.0, folder="")
     peer = Endpoint(host="127.0.0.1", port=9, share="mine", path=str(secret))
     outside = source_file.Setting(str(tmp_path), 1, 1.0, "00")
-    with installed("--folder", media) as host:
+    with start_installed("--folder", media) as host:
         with pytest.raises(Refused, match="only files that it made"):
             host.initiate("smbclient-copy", copied, peer, 5.0)
         with pytest.raises(Refused, match="does not initiate smb-copy"):

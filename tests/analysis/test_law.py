@@ -6,7 +6,7 @@ import pytest
 
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.report.report import ReportError, load
-from tests.lab.law import broken
+from tests.lab.law import broken_laws
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("tests/data", "tests/data/answers", "examples")
@@ -24,13 +24,13 @@ def load_reports():
 
 @pytest.mark.parametrize("report", list(load_reports()))
 def test_no_stored_report_contradicts_itself(report):
-    assert broken(report, diagnose(report)) == ()
+    assert broken_laws(report, diagnose(report)) == ()
 
 
 def lawful(world):
     report = world.report()
     diagnosis = diagnose(report)
-    assert broken(report, diagnosis) == ()
+    assert broken_laws(report, diagnosis) == ()
     return diagnosis.copies
 
 
@@ -165,7 +165,7 @@ def test_cells_beyond_the_link_are_said_and_left_out(world):
     world.copy("push.cached", 113)
     report = world.report()
     diagnosis = diagnose(report)
-    assert broken(report, diagnosis) == ()
+    assert broken_laws(report, diagnosis) == ()
     (comparison,) = [each for each in diagnosis.comparisons if each.about == "requests"]
     assert comparison.sentence.startswith("Not credible: 2 results of up to 342 MB/s")
     assert max(row["bytes_per_second"] for row in comparison.rows) <= 118e6

@@ -25,13 +25,13 @@ def wait_for(process, pattern):
 
 
 def finish(process, seconds=GENEROUS_SECONDS):
-    """Output, our complaints and nothing worse."""
+    """Waits for the end; returns stdout and our lines of stderr; a traceback fails."""
     out, err = process.communicate(timeout=seconds)
     assert "Traceback" not in err, err
     return out, [line for line in err.splitlines() if line.startswith("bottleneck: ")]
 
 
-def names_in(*folders):
+def paths_in(*folders):
     # os.walk passes over what is removed while it looks.
     return sorted(
         str(Path(parent, name))
@@ -44,17 +44,17 @@ def names_in(*folders):
 
 def all_removed(*folders):
     """Whether nothing is left in the folders, once the server has done its part."""
-    return until(lambda: names_in(*folders) == [])
+    return until(lambda: paths_in(*folders) == [])
 
 
 @pytest.fixture
-def watched():
+def helpers():
     """The functions above, and those of tests/living.py."""
     return SimpleNamespace(
         wait_for=wait_for,
         finish=finish,
         until=until,
-        names_in=names_in,
+        paths_in=paths_in,
         all_removed=all_removed,
         descendants=below,
         all_end=ended,

@@ -19,7 +19,7 @@ RECORDED = ROOT / "examples" / "server-disk-read.json"
 FORMATS = ("text", "nagios", "junit", "openmetrics", "github", "json")
 
 
-def parsed(name, text):
+def parse_state(name, text):
     """The state that a document tells, read as its reader would."""
     match name:
         case "json":
@@ -42,7 +42,7 @@ def parsed(name, text):
 
 
 @pytest.fixture
-def stored(tmp_path):
+def store(tmp_path):
     """The recorded report, begun so many hours ago, in a folder of its own."""
 
     def report_file(hours=1.0, name="report.json", **fields):
@@ -57,7 +57,7 @@ def stored(tmp_path):
     return report_file
 
 
-def run(capsys, *arguments):
+def check(capsys, *arguments):
     code = app.run(["check", *map(str, arguments)])
     out, err = capsys.readouterr()
     assert "Traceback" not in err
@@ -86,7 +86,7 @@ def test_wrong_usage_is_unknown_with_its_reason_on_stdout_and_stderr(
     capsys, monkeypatch, tmp_path, arguments
 ):
     monkeypatch.chdir(tmp_path)
-    code, out, err = run(capsys, *arguments)
+    code, out, err = check(capsys, *arguments)
     assert code == 3
     (line,) = out.splitlines()
     (complaint,) = err.splitlines()
@@ -104,8 +104,8 @@ def test_wrong_usage_is_unknown_with_its_reason_on_stdout_and_stderr(
         (("--expect-cap", "network"), 2),
     ],
 )
-def test_the_exit_code_tells_what_a_stored_report_comes_to(capsys, stored, options, code):
-    assert run(capsys, "--report", stored(), *options)[::2] == (code, "")
+def test_the_exit_code_tells_what_a_stored_report_comes_to(capsys, store, options, code):
+    assert check(capsys, "--report", store(), *options)[::2] == (code, "")
 
 
 @pytest.mark.parametrize("measured", [False, True])
@@ -127,27 +127,27 @@ def test_under_nagios_an_ending_that_the_answer_has_not_stays_on_stderr(
     monkeypatch.setattr(measuring, "_measure", broken)
     monkeypatch.chdir(tmp_path)
     target = ("//nas/media", "--allow-guest", "--yes", "--format", "nagios")
-    code, out, err = run(capsys, *target)
+    code, out, err = check(capsys, *target)
     assert code == 3 and (warning in err) is measured and (warning in out) is not measured
 
 
-def test_a_report_that_is_too_old_is_unknown_with_its_age(capsys, stored):
-    path = stored(hours=30)
-    code, out, _ = run(capsys, "--report", path, "--max-age", "26h", "--crit", "loss > 1%")
+def test_a_report_that_is_too_old_is_unknown_with_its_age(capsys, store):
+    path = store(hours=30)
+    code, out, _ = check(capsys, "--report", path, "--max-age", "26h", "--crit", "loss > 1%")
     assert code == 3 and "30 h old, at most 26 h is allowed" in out
-    assert run(capsys, "--report", path, "--max-age", "31h")[0] == 0
+    assert check(capsys, "--report", path, "--max-age", "31h")[0] == 0
 
 
-def test_of_a_folder_the_report_that_began_last_counts(capsys, stored):
+def test_of_a_folder_the_report_that_began_last_counts(capsys, store):
     """Whatever was copied when, and whatever else lies there."""
-    stored(hours=30, name="old.json")
-    newest = stored(hours=2, name="new.json", target={"share": "//nas/newest"})
+    store(hours=30, name="old.json")
+    newest = store(hours=2, name="new.json", target={"share": "//nas/newest"})
     os.utime(newest, (1, 1))
     (newest.parent / "answer.json").write_text('{"schema": "copy-bottleneck/check/1"}')
     (newest.parent / "garbage.json").write_bytes(b"\x89PNG")
     (newest.parent / "sub.json").mkdir()
     for source in (newest.parent, newest.parent / "*.json", newest.parent / "n*"):
-        code, out, _ = run(capsys, "--report", source, "--max-age", "3h", "--format", "json")
+        code, out, _ = check(capsys, "--report", source, "--max-age", "3h", "--format", "json")
         assert code == 0
         assert json.loads(out)["report"]["share"] == "//nas/newest"
 
@@ -155,82 +155,82 @@ def test_of_a_folder_the_report_that_began_last_counts(capsys, stored):
 def test_a_folder_or_pattern_without_a_report_is_unknown(capsys, tmp_path):
     (tmp_path / "garbage.json").write_text("{}")
     for source in (tmp_path, tmp_path / "*.json", tmp_path / "none*"):
-        code, out, _ = run(capsys, "--report", source)
+        code, out, _ = check(capsys, "--report", source)
         assert code == 3 and "no report" in out
 
 
-def test_the_newest_report_is_of_a_run_that_failed(capsys, stored):
-    stored(hours=20, name="good.json")
-    stored(hours=1, name="bad.json", status="failed", steps=[], notes=["the server hung up"])
-    code, out, _ = run(capsys, "--report", stored(hours=20, name="good.json").parent)
+def test_the_newest_report_is_of_a_run_that_failed(capsys, store):
+    store(hours=20, name="good.json")
+    store(hours=1, name="bad.json", status="failed", steps=[], notes=["the server hung up"])
+    code, out, _ = check(capsys, "--report", store(hours=20, name="good.json").parent)
     assert code == 3 and "the server hung up" in out
 
 
 @pytest.mark.parametrize("name", ["junit", "openmetrics", "json"])
-def test_the_document_goes_into_a_file_and_the_text_to_stdout(capsys, stored, tmp_path, name):
+def test_the_document_goes_into_a_file_and_the_text_to_stdout(capsys, store, tmp_path, name):
     """Again and again: what this program wrote it may replace; a reader finds it whole."""
     path = tmp_path / "answer"
     options = ("--format", name, "-o", path)
     for _ in range(2):
-        code, out, _ = run(capsys, "--report", stored(), *options)
+        code, out, _ = check(capsys, "--report", store(), *options)
         assert code == 0
         assert out.startswith("BOTTLENECK OK - ")
-        assert parsed(name, path.read_text()) in ("ok", None)
+        assert parse_state(name, path.read_text()) in ("ok", None)
     assert [each.name for each in tmp_path.iterdir() if each.is_file()] == ["answer"]
     for wrong in (("--bogus",), ("--report", "/no/such/file")):
-        code, out, _ = run(capsys, *wrong, *options)
+        code, out, _ = check(capsys, *wrong, *options)
         assert code == 3 and out.startswith("BOTTLENECK UNKNOWN - ")
-        assert parsed(name, path.read_text()) in ("unknown", None)
+        assert parse_state(name, path.read_text()) in ("unknown", None)
 
 
 @pytest.mark.parametrize("name", ["text", "nagios", "github"])
-def test_what_is_for_stdout_goes_into_no_file(capsys, stored, tmp_path, name):
-    code, out, _ = run(capsys, "--report", stored(), "--format", name, "-o", tmp_path / "answer")
+def test_what_is_for_stdout_goes_into_no_file(capsys, store, tmp_path, name):
+    code, out, _ = check(capsys, "--report", store(), "--format", name, "-o", tmp_path / "answer")
     assert code == 3 and not (tmp_path / "answer").exists()
-    assert parsed(name, out) in ("unknown", None)
+    assert parse_state(name, out) in ("unknown", None)
 
 
-def test_what_cannot_be_written_is_never_ok(capsys, stored, tmp_path):
+def test_what_cannot_be_written_is_never_ok(capsys, store, tmp_path):
     notes = tmp_path / "notes.txt"
     notes.write_text("my own notes\n")
     for path in (notes, tmp_path / "missing" / "x", tmp_path):
-        code, out, err = run(capsys, "--report", stored(), "--format", "json", "-o", path)
+        code, out, err = check(capsys, "--report", store(), "--format", "json", "-o", path)
         assert code == 3 and out and "--output" in err
     assert notes.read_text() == "my own notes\n"
     severe = ("--crit", "pull.uncached < 80MB/s")
-    assert run(capsys, "--report", stored(), *severe, "--format", "json", "-o", notes)[0] == 2
+    assert check(capsys, "--report", store(), *severe, "--format", "json", "-o", notes)[0] == 2
 
 
-def test_a_github_runner_gets_its_summary(capsys, stored, tmp_path, monkeypatch):
+def test_a_github_runner_gets_its_summary(capsys, store, tmp_path, monkeypatch):
     summary = tmp_path / "summary.md"
     summary.write_text("before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    run(capsys, "--report", stored(), "--format", "github")
+    check(capsys, "--report", store(), "--format", "github")
     assert summary.read_text().startswith("before\n### bottleneck: OK")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path))
-    code, _, err = run(capsys, "--report", stored(), "--format", "github")
+    code, _, err = check(capsys, "--report", store(), "--format", "github")
     assert code == 3 and "GITHUB_STEP_SUMMARY" in err
     (tmp_path / "link.md").symlink_to(summary)
     text = summary.read_text()
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "link.md"))
-    code, _, err = run(capsys, "--report", stored(), "--format", "github")
+    code, _, err = check(capsys, "--report", store(), "--format", "github")
     assert code == 3 and "link.md" in err and summary.read_text() == text
 
 
 @pytest.mark.long
-def test_redacted_names_are_in_no_answer_and_the_baseline_still_fits(capsys, stored):
+def test_redacted_names_are_in_no_answer_and_the_baseline_still_fits(capsys, store):
     share = json.loads(RECORDED.read_text())["target"]["share"]
     options = ("--baseline", RECORDED, "--redact")
     for name in FORMATS:
-        code, out, err = run(capsys, "--report", stored(), *options, "--format", name)
+        code, out, err = check(capsys, "--report", store(), *options, "--format", name)
         assert (code, err) == (0, "")
         assert share not in out and share.split("/")[2] not in out
 
 
-def test_units_are_those_that_were_asked_for_but_for_programs(capsys, stored):
-    options = ("--report", stored(), "--warn", "pull.uncached < 80MB/s", "--units", "bits")
-    assert "194 Mbit/s" in run(capsys, *options)[1]
-    assert "24.3 MB/s" in run(capsys, *options, "--format", "json")[1]
+def test_units_are_those_that_were_asked_for_but_for_programs(capsys, store):
+    options = ("--report", store(), "--warn", "pull.uncached < 80MB/s", "--units", "bits")
+    assert "194 Mbit/s" in check(capsys, *options)[1]
+    assert "24.3 MB/s" in check(capsys, *options, "--format", "json")[1]
 
 
 def test_a_server_that_is_not_there_is_unknown_and_its_report_is_written(bottleneck, tmp_path):
@@ -248,7 +248,7 @@ def test_a_server_that_is_not_there_is_unknown_and_its_report_is_written(bottlen
 
 
 @pytest.mark.long
-def test_an_interrupted_check_is_unknown(begin, watched, tmp_path):
+def test_an_interrupted_check_is_unknown(begin, helpers, tmp_path):
     """Its server takes the connection and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         target = f"//127.0.0.1:{silent.getsockname()[1]}/x"
@@ -257,9 +257,9 @@ def test_an_interrupted_check_is_unknown(begin, watched, tmp_path):
             environment={"BOTTLENECK_PASSWORD": "p"},
             cwd=tmp_path,
         )
-        watched.until(lambda: watched.descendants(process.pid))
+        helpers.until(lambda: helpers.descendants(process.pid))
         process.send_signal(signal.SIGTERM)
-        out, complaints = watched.finish(process)
+        out, complaints = helpers.finish(process)
     assert process.returncode == 3
     document = json.loads(out)
     assert document["state"] == "unknown" and "the run was interrupted" in document["sentence"]
@@ -267,37 +267,37 @@ def test_an_interrupted_check_is_unknown(begin, watched, tmp_path):
 
 
 @pytest.mark.long
-def test_a_full_stdout_is_unknown(begin, watched, stored):
+def test_a_full_stdout_is_unknown(begin, helpers, store):
     process = begin(
-        *f"check --report {stored()}".split(), prefix=["sh", "-c", 'exec "$@" >/dev/full', "sh"]
+        *f"check --report {store()}".split(), prefix=["sh", "-c", 'exec "$@" >/dev/full', "sh"]
     )
-    _, complaints = watched.finish(process)
+    _, complaints = helpers.finish(process)
     assert process.returncode == 3 and "stdout" in complaints[0]
 
 
 def test_a_document_on_stdout_stands_there_alone_and_the_exit_code_tells_the_state(
-    capsys, stored, tmp_path
+    capsys, store, tmp_path
 ):
     options = ("--crit", "pull.uncached < 80MB/s", "--junit", tmp_path / "j.xml")
-    code, out, _ = run(capsys, "--report", stored(), *options, "--json", "-")
+    code, out, _ = check(capsys, "--report", store(), *options, "--json", "-")
     assert code == 2
     assert json.loads(out)["schema"] == "copy-bottleneck/report/1"
     assert "pull.uncached" in (tmp_path / "j.xml").read_text()
     for wrong in (("//nas/media",), ("//nas/media", "--bogus"), ("//nas/media", "--repeat", "0")):
-        code, out, _ = run(capsys, *wrong, "--json", "-")
+        code, out, _ = check(capsys, *wrong, "--json", "-")
         assert code == 3
         assert json.loads(out)["status"] == "failed"
 
 
 @pytest.mark.long
 def test_what_a_configuration_sets_holds_for_an_answer_that_failed(
-    bottleneck, stored, tmp_path, monkeypatch
+    bottleneck, store, tmp_path, monkeypatch
 ):
     settings, out = tmp_path / "settings.toml", tmp_path / "n.prom"
     settings.write_text('[check]\nformat = "openmetrics"\n')
     settings.chmod(0o600)
     monkeypatch.setenv("BOTTLENECK_CONFIG", str(settings))
-    assert bottleneck("check", "--report", stored(), "--output", out).code == 0
+    assert bottleneck("check", "--report", store(), "--output", out).code == 0
     assert 'state="ok"} 1.0' in out.read_text()
     (tmp_path / "broken.json").write_text("{}")
     assert bottleneck("check", "--report", tmp_path / "broken.json", "--output", out).code == 3
@@ -306,7 +306,7 @@ def test_what_a_configuration_sets_holds_for_an_answer_that_failed(
 
 def test_no_options_value_becomes_the_share_of_an_answer_that_failed(capsys):
     arguments = ("--auth-file", "/etc/secret.auth", "--user", "anna", "//nas/media", "--bogus")
-    _, out, _ = run(capsys, *arguments, "--format", "openmetrics")
+    _, out, _ = check(capsys, *arguments, "--format", "openmetrics")
     assert "secret" not in out and 'share="//nas/media"' in out
 
 

@@ -67,16 +67,16 @@ def measure(monkeypatch):
     return go
 
 
-def expecting(*warn, baseline=None):
+def terms_of(*warn, baseline=None):
     return terms(Expectations(warn=list(warn), baseline=baseline and str(baseline)))
 
 
 def test_what_looks_as_before_is_measured_once(measure, baseline):
-    assert measure([0.98, 1, 1, 1], expecting(baseline=baseline))[0] == 1
+    assert measure([0.98, 1, 1, 1], terms_of(baseline=baseline))[0] == 1
 
 
 def test_what_looks_slower_is_measured_three_times(measure, baseline):
-    count, final_report = measure([0.85] * 5, expecting(baseline=baseline))
+    count, final_report = measure([0.85] * 5, terms_of(baseline=baseline))
     assert count == 3
     copies = [outcome for step, outcome in final_report.entries if step.stage == "smb-copy"]
     assert {len(outcome.runs) for outcome in copies} == {3}
@@ -84,7 +84,7 @@ def test_what_looks_slower_is_measured_three_times(measure, baseline):
 
 @pytest.mark.long
 def test_what_came_and_went_is_outvoted(measure, baseline):
-    expected = expecting(baseline=baseline)
+    expected = terms_of(baseline=baseline)
     count, final_report = measure([0.7, 1.0, 0.99, 1, 1], expected)
     assert count == 3
     diagnosis = check_runs.documents.safe_diagnosis(final_report)[0]
@@ -93,35 +93,35 @@ def test_what_came_and_went_is_outvoted(measure, baseline):
 
 def test_a_limit_that_alarms_is_measured_again(measure):
     limit = "pull.uncached < 20MB/s"
-    assert measure([0.7, 0.7, 0.7, 0.7], expecting(limit), budget=100.0)[0] == 3
-    assert measure([1.0, 1.0], expecting(limit), budget=100.0)[0] == 1
+    assert measure([0.7, 0.7, 0.7, 0.7], terms_of(limit), budget=100.0)[0] == 3
+    assert measure([1.0, 1.0], terms_of(limit), budget=100.0)[0] == 1
 
 
 def test_nothing_asked_is_one_run_and_as_many_as_asked_for(measure):
-    assert measure([0.5, 0.5, 0.5], expecting())[0] == 1
-    assert measure([1.0] * 5, expecting(), repeat=4)[0] == 4
+    assert measure([0.5, 0.5, 0.5], terms_of())[0] == 1
+    assert measure([1.0] * 5, terms_of(), repeat=4)[0] == 4
 
 
 def test_no_run_begins_that_has_no_time_left(measure, baseline, monkeypatch):
     monkeypatch.setattr(check_runs, "time", living.FakeClock(step=25.0))
-    assert measure([0.85] * 5, expecting(baseline=baseline))[0] == 1
+    assert measure([0.85] * 5, terms_of(baseline=baseline))[0] == 1
 
 
 def test_a_first_run_that_breaks_is_the_report_and_is_not_repeated(measure, baseline):
     broken = like_recorded(status="failed", notes=("the server hung up",))
-    count, final_report = measure([(broken, exits.UNREACHABLE), 1], expecting(baseline=baseline))
+    count, final_report = measure([(broken, exits.UNREACHABLE), 1], terms_of(baseline=baseline))
     assert (count, final_report.status) == (1, "failed")
 
 
 def test_a_later_run_that_breaks_leaves_what_was_known(measure, baseline):
     broken = like_recorded(0.1, status="failed")
-    count, final_report = measure([0.85, (broken, exits.UNREACHABLE)], expecting(baseline=baseline))
+    count, final_report = measure([0.85, (broken, exits.UNREACHABLE)], terms_of(baseline=baseline))
     assert (count, final_report.status) == (2, "complete")
 
 
 def test_ctrl_c_in_a_later_run_ends_the_check(measure, baseline):
     stopped = like_recorded(status="interrupted")
-    count, final = measure([0.85, (stopped, exits.INTERRUPTED), 1], expecting(baseline=baseline))
+    count, final = measure([0.85, (stopped, exits.INTERRUPTED), 1], terms_of(baseline=baseline))
     assert (count, final.status) == (2, "interrupted")
 
 
@@ -137,16 +137,16 @@ def test_ctrl_c_in_a_later_run_ends_the_check(measure, baseline):
     ],
 )
 def test_the_budget_is_that_of_all_runs(budget, quick, thorough, repeat, total, each, most_runs):
-    plan = check_runs.plan(Time(budget, quick, thorough), repeat, expecting())
+    plan = check_runs.plan(Time(budget, quick, thorough), repeat, terms_of())
     assert (plan.total_seconds, plan.each_seconds, plan.most_runs) == (total, each, most_runs)
 
 
 def test_with_a_baseline_there_is_time_for_three_runs(baseline):
-    plan = check_runs.plan(Time(), 1, expecting(baseline=baseline))
+    plan = check_runs.plan(Time(), 1, terms_of(baseline=baseline))
     assert (plan.total_seconds, plan.each_seconds, plan.most_runs) == (60, 20, 3)
 
 
 @pytest.mark.parametrize("repeat", [0, -1, 1000])
 def test_a_number_of_runs_that_cannot_be_is_refused(repeat):
     with pytest.raises(Refused):
-        check_runs.plan(Time(), repeat, expecting())
+        check_runs.plan(Time(), repeat, terms_of())

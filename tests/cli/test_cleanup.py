@@ -169,7 +169,7 @@ with hosts.start_here() as host:
 """
 
 
-def holding(server):
+def start_holder(server):
     process = living.running(HELD, server.port, server.username, server.password)
     assert process.stdout.readline() == "held\n"
     return process
@@ -177,7 +177,7 @@ def holding(server):
 
 def test_the_folder_of_a_run_that_lives_is_left_alone(cleanup, samba, target, auth_file):
     server, shared = samba
-    with holding(server) as run:
+    with start_holder(server) as run:
         done = on_share(cleanup, target, auth_file, "--yes")
         assert "another client has it open" in done.out
         there = cleanup("--folder", shared, "--older-than", "0", "--yes")

@@ -32,7 +32,7 @@ def namespaces():
         pytest.skip(f"this kernel allows no network namespaces: {why}")
 
 
-def run(*arguments, path):
+def run_demo(*arguments, path):
     command = [sys.executable, "-m", "bottleneck", "demo", "--json", path, *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
@@ -44,7 +44,7 @@ def names_what_it_planted(plant, path):
     """The report of a run that named it; fails where no run of several did."""
     expected = demo._cause_text(plants.PLANTS[plant].expected)
     for _ in range(ATTEMPTS):
-        done, said = run("--plant", plant, path=path)
+        done, said = run_demo("--plant", plant, path=path)
         assert said[0] == (f"Test setup: two network namespaces; {plants.PLANTS[plant].words}.")
         assert said[-1].startswith(f"Expected: {expected}. Found: ")
         if done.returncode == 0:
@@ -58,7 +58,7 @@ def names_what_it_planted(plant, path):
 @pytest.mark.long
 def test_a_demo_measures_over_its_own_link_and_compares(namespaces, tmp_path):
     path = tmp_path / "report.json"
-    done, said = run(path=path)
+    done, said = run_demo(path=path)
     assert said[0].startswith("Test setup: two network namespaces; a link of 1 Gbit/s")
     # What else this machine does meanwhile may be the true bottleneck: the code says which it was.
     assert said[-1].startswith("Expected: network (link speed). Found: ")
@@ -205,18 +205,18 @@ def test_a_delayed_link_takes_its_time_and_loses_nothing(namespaces):
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT])
 @pytest.mark.parametrize("plant", demo.NAMES)
 def test_however_it_ends_nothing_of_a_plant_is_left(
-    namespaces, begin, watched, tmp_path, monkeypatch, plant, sign
+    namespaces, begin, helpers, tmp_path, monkeypatch, plant, sign
 ):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     if plants.trouble(plants.PLANTS[plant]):
         pytest.skip(f"this host allows no --plant {plant}")
     process = begin("demo", "--plant", plant, environment={"XDG_STATE_HOME": str(tmp_path)})
-    watched.wait_for(process, "Test setup")
+    helpers.wait_for(process, "Test setup")
     time.sleep(random.uniform(0, 5))
-    family = watched.descendants(process.pid)
+    family = helpers.descendants(process.pid)
     process.send_signal(sign)
     process.wait()
-    assert watched.all_end(family)
+    assert helpers.all_end(family)
 
     def leftovers():
         groups = Path("/sys/fs/cgroup").glob("*/bottleneck-" + "[0-9a-f]" * 16)

@@ -50,18 +50,18 @@ def is_csv(text):
 IS = {"json": is_json, "html": is_html, "ticket": is_ticket, "junit": is_junit, "csv": is_csv}
 
 
-def explained(*extra, capsys):
+def explain_example(*extra, capsys):
     code = app.run(["explain", str(EXAMPLE), *map(str, extra)])
     return code, *capsys.readouterr()
 
 
-def test_a_document_for_a_closed_stdout_is_refused(begin, watched, tmp_path):
+def test_a_document_for_a_closed_stdout_is_refused(begin, helpers, tmp_path):
     process = begin(
         *f"explain {EXAMPLE} --json -".split(),
         prefix=["sh", "-c", 'exec "$@" >&-', "sh"],
         cwd=tmp_path,
     )
-    _, complaints = watched.finish(process)
+    _, complaints = helpers.finish(process)
     assert process.returncode == 64
     assert complaints == ["bottleneck: --json -: stdout is closed; use a file"]
 
@@ -69,18 +69,18 @@ def test_a_document_for_a_closed_stdout_is_refused(begin, watched, tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_explain_writes_each_document_beside_its_words(kind, tmp_path, capsys):
     path = tmp_path / "document"
-    code, out, err = explained(f"--{kind}", path, capsys=capsys)
+    code, out, err = explain_example(f"--{kind}", path, capsys=capsys)
     assert (code, err) == (0, "")
     IS[kind](path.read_text())
     assert "runs at 24.3 MB/s because" in " ".join(out.split())
-    assert explained("--format", kind, capsys=capsys) == (0, path.read_text(), "")
+    assert explain_example("--format", kind, capsys=capsys) == (0, path.read_text(), "")
 
 
 @pytest.mark.long
 def test_documents_are_written_again_over_their_own_kind_and_each_other(tmp_path, capsys):
     path = tmp_path / "document"
     for kind in (*KINDS, *reversed(KINDS)):
-        assert explained(f"--{kind}", path, capsys=capsys)[0] == 0
+        assert explain_example(f"--{kind}", path, capsys=capsys)[0] == 0
         IS[kind](path.read_text())
 
 
@@ -91,7 +91,7 @@ def test_documents_are_written_again_over_their_own_kind_and_each_other(tmp_path
 def test_a_file_of_the_user_s_stays(kind, content, tmp_path, capsys):
     path = tmp_path / "mine"
     path.write_text(content)
-    code, out, err = explained(f"--{kind}", path, capsys=capsys)
+    code, out, err = explain_example(f"--{kind}", path, capsys=capsys)
     assert code == 64 and out == ""
     assert f"--{kind} {path}" in err and "not a report of this program" in err
     assert path.read_text() == content
@@ -116,7 +116,7 @@ def test_what_contradicts_itself_is_refused_before_anything_is_written(
     options, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
-    code, out, err = explained(*options, capsys=capsys)
+    code, out, err = explain_example(*options, capsys=capsys)
     assert (code, out) == (64, "")
     assert len(err.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
@@ -131,7 +131,7 @@ def test_one_document_that_cannot_be_written_keeps_no_other(tmp_path, monkeypatc
     monkeypatch.setattr(ticket, "document", burns)
     paths = {kind: tmp_path / kind for kind in KINDS}
     options = [word for kind, path in paths.items() for word in (f"--{kind}", path)]
-    code, out, err = explained(*options, capsys=capsys)
+    code, out, err = explain_example(*options, capsys=capsys)
     assert code == exits.INCOMPLETE
     assert "Pulling a file" in out
     (line,) = err.splitlines()
@@ -180,12 +180,12 @@ def test_a_run_writes_all_its_documents_with_its_command(tmp_path, monkeypatch, 
     assert "bottleneck probe loopback --budget=5" in Path("ticket").read_text()
 
 
-def test_an_interrupted_run_writes_its_documents(begin, watched, tmp_path):
+def test_an_interrupted_run_writes_its_documents(begin, helpers, tmp_path):
     options = ("--html", "-", "--ticket", "t", "--junit", "j")
     process = begin("probe", "loopback", "--budget", "20", *options, cwd=tmp_path)
-    assert watched.until(lambda: watched.descendants(process.pid))
+    assert helpers.until(lambda: helpers.descendants(process.pid))
     process.send_signal(signal.SIGINT)
-    out, complaints = watched.finish(process)
+    out, complaints = helpers.finish(process)
     assert (process.returncode, len(complaints)) == (130, 1)
     is_html(out)
     is_junit((tmp_path / "j").read_text())
@@ -195,7 +195,7 @@ def test_an_interrupted_run_writes_its_documents(begin, watched, tmp_path):
 
 def test_a_document_that_is_a_pipe_is_written_once(tmp_path, capsys):
     reader, writer = os.pipe()
-    code, _, err = explained("--ticket", f"/dev/fd/{writer}", capsys=capsys)
+    code, _, err = explain_example("--ticket", f"/dev/fd/{writer}", capsys=capsys)
     os.close(writer)
     with os.fdopen(reader) as file:
         is_ticket(file.read())
@@ -262,15 +262,15 @@ def test_the_next_run_is_not_redacted(capsys):
 @pytest.mark.long
 @pytest.mark.parametrize(("style", "rate"), [("iec", "23.1 MiB/s"), ("bits", "194 Mbit/s")])
 def test_units_are_for_persons_alone(style, rate, capsys):
-    plain = explained("--format", "json", capsys=capsys)
-    assert explained("--format", "json", "--units", style, capsys=capsys) == plain
+    plain = explain_example("--format", "json", capsys=capsys)
+    assert explain_example("--format", "json", "--units", style, capsys=capsys) == plain
     for kind in ("text", "html", "ticket"):
-        assert rate in explained("--format", kind, "--units", style, capsys=capsys)[1]
+        assert rate in explain_example("--format", kind, "--units", style, capsys=capsys)[1]
 
 
 def test_a_ticket_is_for_persons_and_names_the_file_that_programs_read(tmp_path, capsys):
     path = tmp_path / "a.md"
-    explained("--ticket", path, capsys=capsys)
+    explain_example("--ticket", path, capsys=capsys)
     assert [each.name for each in tmp_path.iterdir()] == ["a.md"]
     assert app.run(["explain", str(path)]) == 64
     assert "give the .json file of its run" in capsys.readouterr().err

@@ -63,15 +63,15 @@ def test_a_refusal_with_json_on_stdout_is_one_failed_report(
 
 @pytest.mark.long
 def test_json_that_stops_being_writable_is_one_complaint_and_the_run_goes_on(
-    begin, watched, tmp_path
+    begin, helpers, tmp_path
 ):
     """The folder goes away under the run."""
     folder = tmp_path / "reports"
     folder.mkdir()
     process = begin("probe", "loopback", "--budget", "5", "--json", folder / "r", cwd=tmp_path)
-    watched.wait_for(process, "loopback")
+    helpers.wait_for(process, "loopback")
     folder.rename(tmp_path / "elsewhere")
-    out, complaints = watched.finish(process)
+    out, complaints = helpers.finish(process)
     assert process.returncode == 3
     assert len(complaints) == 1 and str(folder) in complaints[0]
 
@@ -172,28 +172,28 @@ program.main()
     ],
 )
 def test_a_signal_in_the_first_second_is_one_line_one_document_and_130(
-    begin, watched, tmp_path, sign, seconds
+    begin, helpers, tmp_path, sign, seconds
 ):
     process = begin("probe", "loopback", "--json", "-", code=MEETING, cwd=tmp_path)
-    watched.wait_for(process, "held")
+    helpers.wait_for(process, "held")
     time.sleep(seconds)
     process.send_signal(sign)
-    out, complaints = watched.finish(process)
+    out, complaints = helpers.finish(process)
     assert process.returncode == 130
     assert len(complaints) == 1 and "interrupted" in complaints[0]
     assert one_document(out)["status"] == "interrupted"
 
 
 @pytest.mark.long
-def test_nohup_is_meant(begin, watched, tmp_path):
+def test_nohup_is_meant(begin, helpers, tmp_path):
     process = begin(
         *"probe loopback --budget 5".split(), prefix=["nohup"], code=MEETING, cwd=tmp_path
     )
-    watched.wait_for(process, "held")
+    helpers.wait_for(process, "held")
     process.send_signal(signal.SIGHUP)
-    watched.wait_for(process, "loopback")
+    helpers.wait_for(process, "loopback")
     process.send_signal(signal.SIGTERM)
-    watched.finish(process)
+    helpers.finish(process)
     assert process.returncode == 130
 
 
@@ -223,7 +223,7 @@ def test_a_closed_stream_changes_no_ending(tmp_path, closed):
     ],
 )
 def test_a_full_stdout_is_one_complaint_and_changes_no_ending(
-    tmp_path, begin, watched, arguments, code, said
+    tmp_path, begin, helpers, arguments, code, said
 ):
     process = begin(
         "probe",
@@ -233,7 +233,7 @@ def test_a_full_stdout_is_one_complaint_and_changes_no_ending(
         prefix=["sh", "-c", 'exec "$@" >/dev/full', "sh"],
         cwd=tmp_path,
     )
-    _, complaints = watched.finish(process)
+    _, complaints = helpers.finish(process)
     assert process.returncode == code
     assert all(word in each for word, each in zip(said, complaints, strict=True))
 
@@ -260,25 +260,25 @@ SHELLS = [
 @pytest.mark.long
 @pytest.mark.parametrize(("shell", "arguments", "code", "says"), SHELLS)
 def test_what_a_shell_takes_away_is_one_complaint(
-    tmp_path, begin, watched, shell, arguments, code, says
+    tmp_path, begin, helpers, shell, arguments, code, says
 ):
     folder = tmp_path / "folder"
     folder.mkdir()
     process = begin(*arguments.format(folder).split(), prefix=["sh", "-c", shell, "sh"], cwd=folder)
-    _, complaints = watched.finish(process)
+    _, complaints = helpers.finish(process)
     assert process.returncode == code
     assert [says in each for each in complaints] == [True] * bool(says)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("between", [0.0, 0.1])
-def test_a_second_signal_is_still_one_document_and_130(begin, watched, tmp_path, between):
+def test_a_second_signal_is_still_one_document_and_130(begin, helpers, tmp_path, between):
     process = begin("probe", "loopback", "--budget", "20", "--json", "-", cwd=tmp_path)
-    assert watched.until(lambda: watched.descendants(process.pid))
+    assert helpers.until(lambda: helpers.descendants(process.pid))
     process.send_signal(signal.SIGINT)
     time.sleep(between)
     process.send_signal(signal.SIGINT)
-    out, complaints = watched.finish(process)
+    out, complaints = helpers.finish(process)
     assert process.returncode == 130
     assert 1 <= len(complaints) <= 2
     assert one_document(out)["status"] == "interrupted"
@@ -306,7 +306,7 @@ program.main()
     ("command", "code", "state"), [("diagnose", 69, "failed"), ("check", 3, "unknown")]
 )
 def test_what_knows_no_end_is_stopped_and_is_a_document(
-    begin, watched, tmp_path, command, code, state
+    begin, helpers, tmp_path, command, code, state
 ):
     form = {"diagnose": ("--json", "-"), "check": ("--format", "json")}[command]
     process = begin(
@@ -322,7 +322,7 @@ def test_what_knows_no_end_is_stopped_and_is_a_document(
         environment={"BOTTLENECK_PASSWORD": "p"},
         cwd=tmp_path,
     )
-    out, complaints = watched.finish(process)
+    out, complaints = helpers.finish(process)
     assert process.returncode == code
     document = json.loads(out)
     assert state in (document.get("status"), document.get("state"))
@@ -351,17 +351,17 @@ def left_of(process, temporary):
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(2))
 def test_kill_9_of_a_demonstration_leaves_nothing_at_any_moment(
-    begin, watched, temporary, tmp_path, monkeypatch, part
+    begin, helpers, temporary, tmp_path, monkeypatch, part
 ):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     state = {"XDG_STATE_HOME": str(tmp_path / "state"), "TMPDIR": str(temporary)}
     process = begin("demo", "--quick", code=MEETING, environment=state)
-    watched.wait_for(process, "held")
+    helpers.wait_for(process, "held")
     time.sleep((part + random.random()) * DEMO_SECONDS / 2)
-    family = watched.descendants(process.pid)
+    family = helpers.descendants(process.pid)
     process.kill()
     process.wait()
-    assert watched.all_end(family)
+    assert helpers.all_end(family)
     assert swept(lambda: left_of(process, temporary) == [])
     noted = [each.read_text() for each in tmp_path.glob("state/copy-bottleneck/runs/*")]
     assert not any('"kind": "share"' in each for each in noted)  # it has no server to come back to
@@ -369,20 +369,20 @@ def test_kill_9_of_a_demonstration_leaves_nothing_at_any_moment(
 
 @pytest.mark.long
 @pytest.mark.parametrize("seconds", [0.0, 2.0])
-def test_sigterm_of_a_demonstration_leaves_nothing_and_a_report(begin, watched, temporary, seconds):
+def test_sigterm_of_a_demonstration_leaves_nothing_and_a_report(begin, helpers, temporary, seconds):
     process = begin(
         *"demo --quick --quiet --json -".split(),
         code=MEETING,
         environment={"TMPDIR": str(temporary)},
     )
-    watched.wait_for(process, "held")
+    helpers.wait_for(process, "held")
     time.sleep(seconds)
     process.terminate()
-    out, complaints = watched.finish(process)
+    out, complaints = helpers.finish(process)
     assert process.returncode == 130, complaints
     assert len(complaints) == 1
     assert one_document(out)["status"] == "interrupted"
-    assert watched.until(lambda: left_of(process, temporary) == [])
+    assert helpers.until(lambda: left_of(process, temporary) == [])
 
 
 def test_a_reader_that_has_enough_is_no_error(tmp_path):

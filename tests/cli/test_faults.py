@@ -14,7 +14,7 @@ PASSWORD = "p"
 
 
 @pytest.mark.long
-def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(tmp_path, begin, watched):
+def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(tmp_path, begin, helpers):
     client, shared = folders = tmp_path / "client", tmp_path / "shared"
     report = tmp_path / "report.json"
     for each in folders:
@@ -26,14 +26,14 @@ def test_ctrl_c_keeps_what_was_measured_and_leaves_nothing(tmp_path, begin, watc
             *"--agent exec: --budget 30".split(),
             environment={"BOTTLENECK_PASSWORD": PASSWORD},
         )
-        watched.wait_for(process, "push.cached 3")
-        family = watched.descendants(process.pid)
+        helpers.wait_for(process, "push.cached 3")
+        family = helpers.descendants(process.pid)
         process.send_signal(signal.SIGINT)
-        _, complaints = watched.finish(process)
+        _, complaints = helpers.finish(process)
         assert process.returncode == 130
         assert len(complaints) == 1 and "interrupted" in complaints[0]
         document = json.loads(report.read_text())
         assert document["status"] == "interrupted"
         assert any(step["outcome"]["kind"] == "measured" for step in document["steps"])
-        assert watched.all_removed(*folders)
-        assert watched.all_end(family)
+        assert helpers.all_removed(*folders)
+        assert helpers.all_end(family)

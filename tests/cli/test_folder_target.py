@@ -133,21 +133,21 @@ def test_a_mount_that_does_not_answer_is_one_line_and_69(
 
 
 @pytest.mark.long
-def test_nothing_is_left_by_a_run_that_is_killed(begin, watched, smb_mount, folders):
+def test_nothing_is_left_by_a_run_that_is_killed(begin, helpers, smb_mount, folders):
     """In the midst of a push into the mounted share."""
     process = begin(
         *f"probe native-copy {smb_mount.folder} --folder {folders[0]} --yes".split(),
         *"--budget 30 --size 16MiB".split(),
     )
-    watched.wait_for(process, "push.uncached native")
-    watched.until(lambda: list(smb_mount.shared.glob("*/pushed-*")))
-    family = watched.descendants(process.pid)
+    helpers.wait_for(process, "push.uncached native")
+    helpers.until(lambda: list(smb_mount.shared.glob("*/pushed-*")))
+    family = helpers.descendants(process.pid)
     process.kill()
     process.wait()
     # What writes into a mount ends when its request is answered, and only then its file can go.
-    watched.until(lambda: watched.names_in(folders[0], smb_mount.shared) == [])
-    assert watched.names_in(folders[0], smb_mount.shared) == []
-    assert watched.all_end(family)
+    helpers.until(lambda: helpers.paths_in(folders[0], smb_mount.shared) == [])
+    assert helpers.paths_in(folders[0], smb_mount.shared) == []
+    assert helpers.all_end(family)
 
 
 @pytest.mark.long

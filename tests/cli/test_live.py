@@ -31,7 +31,7 @@ LINES = [
 ]
 
 
-def screen(lines=LINES, width=80, **keywords):
+def screen_text(lines=LINES, width=80, **keywords):
     feed = Feed(None, used=deque([(0.0, 1.0), (10.0, 1.09)]))
     view = View(**keywords)
     file = io.StringIO()
@@ -41,14 +41,14 @@ def screen(lines=LINES, width=80, **keywords):
 
 
 def test_the_fastest_copy_comes_first_or_they_are_sorted_by_name():
-    assert [*re.findall(r"smbclient|rsync|port", screen())] == ["rsync", "smbclient", "port"]
-    by_name = re.findall(r"smbclient|rsync|port", screen(by_name=True))
+    assert [*re.findall(r"smbclient|rsync|port", screen_text())] == ["rsync", "smbclient", "port"]
+    by_name = re.findall(r"smbclient|rsync|port", screen_text(by_name=True))
     assert by_name == ["smbclient", "rsync", "port"]
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_lines_fit_and_show_as_many_components_as_there_is_room_for(width):
-    text = screen(width=width)
+    text = screen_text(width=width)
     assert max(map(len, text.splitlines())) <= width
     assert "3 copies, 121 MB/s. This watch takes 0.9% of a core." in text
     assert ("22% client disk" in text) == (width >= 100)
@@ -57,8 +57,8 @@ def test_lines_fit_and_show_as_many_components_as_there_is_room_for(width):
 
 
 def test_nothing_that_moves_is_said():
-    assert live.NOTHING in screen([])
-    assert "0 copies" in screen([])
+    assert live.NOTHING in screen_text([])
+    assert "0 copies" in screen_text([])
 
 
 def test_keys():
@@ -151,10 +151,10 @@ def test_the_terminal_is_as_it_was(do, code):
 
 
 @pytest.mark.long
-def test_without_a_terminal_there_are_plain_lines_until_the_time_is_over(begin, watched):
+def test_without_a_terminal_there_are_plain_lines_until_the_time_is_over(begin, helpers):
     with transfer() as sender:
         process = begin("watch", sender.pid, "--live", "--seconds", "4")
-        out, complaints = watched.finish(process)
+        out, complaints = helpers.finish(process)
     assert (process.returncode, complaints) == (0, [])
     assert re.search(r"^\d\d:\d\d:\d\d  push to 127.0.0.1, python\S* \d+: .* [kMG]B/s", out, re.M)
     assert "\x1b" not in out
@@ -162,16 +162,16 @@ def test_without_a_terminal_there_are_plain_lines_until_the_time_is_over(begin, 
 
 @pytest.mark.long
 @pytest.mark.parametrize("options", [("--agent", "exec:"), ("--json", "x.json"), ("--redact",)])
-def test_what_a_live_watch_cannot_do_is_refused(begin, watched, options, tmp_path):
+def test_what_a_live_watch_cannot_do_is_refused(begin, helpers, options, tmp_path):
     process = begin("watch", "--live", *options, cwd=tmp_path)
-    _, (complaint,) = watched.finish(process)
+    _, (complaint,) = helpers.finish(process)
     assert process.returncode == 64
     assert "--live: use it without" in complaint
 
 
 @pytest.mark.long
-def test_a_process_that_is_none_is_one_line(begin, watched):
+def test_a_process_that_is_none_is_one_line(begin, helpers):
     process = begin("watch", "--live", 2**22 + 1)
-    _, (complaint,) = watched.finish(process)
+    _, (complaint,) = helpers.finish(process)
     assert process.returncode == 69
     assert "not found on this host" in complaint

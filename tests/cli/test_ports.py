@@ -13,7 +13,7 @@ pytestmark = pytest.mark.long
 LOOK_SECONDS = 0.02
 
 
-def listening(process):
+def ports_of(process):
     """Ports that a process of ours listens on, with what it is: coordinator, agent, child."""
     listeners = set()
     with contextlib.suppress(psutil.Error):
@@ -37,7 +37,7 @@ def test_in_a_run_no_coordinator_and_no_agent_listens(samba, begin, tmp_path):
     listeners, process = set(), psutil.Process(run.pid)
     until = time.monotonic() + 4 * GENEROUS_SECONDS
     while run.poll() is None and time.monotonic() < until:
-        listeners |= listening(process)
+        listeners |= ports_of(process)
         time.sleep(LOOK_SECONDS)
     assert run.returncode in (0, 3)
     kinds = {kind for kind, _ in listeners}

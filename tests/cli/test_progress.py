@@ -29,7 +29,7 @@ def usage():
     return next(outcome.initiator for _, outcome in report.entries if isinstance(outcome, Measured))
 
 
-def ended(usage=None, **options):
+def end_event(usage=None, **options):
     fields = {"outcome": "measured", "bytes_per_second": 118e6, "client": usage, "server": usage}
     return Event("tcp push", 3.2, 20.0, **{**fields, **options})
 
@@ -47,20 +47,20 @@ def plain_lines(capsys, *events, style: units.Style = "si"):
 
 def test_a_step_that_ended_is_one_plain_line_with_both_hosts_and_the_time_left(capsys, usage):
     running = Event("tcp push", 1.0, 20.0, sample=Sample(1.0, 10**8))
-    assert plain_lines(capsys, Event("tcp push", 0.0, 20.0), running, ended(usage)) == [
+    assert plain_lines(capsys, Event("tcp push", 0.0, 20.0), running, end_event(usage)) == [
         "  3.2 s  tcp push: 118 MB/s; client CPU 100%, RAM 1.17 GiB; server CPU 100%, RAM 1.17 GiB"
         "  (17 s left)"
     ]
 
 
 def test_what_could_not_be_measured_says_why_and_acts_on_nothing(capsys):
-    (line,) = plain_lines(capsys, ended(outcome=f"failed: {HOSTILE}", bytes_per_second=None))
+    (line,) = plain_lines(capsys, end_event(outcome=f"failed: {HOSTILE}", bytes_per_second=None))
     assert "failed: nas\\x1b[2J\\x0d\\x0a\\u202e[red]" in line
 
 
 def test_rates_are_in_the_style_that_is_asked_for_and_no_others_are(capsys):
     with progress.show_progress(False, "bits") as tell:
-        tell(ended())
+        tell(end_event())
         assert units.rate_text(1e6) == "1.00 MB/s"
     assert "944 Mbit/s" in capsys.readouterr().err
 
@@ -73,7 +73,7 @@ def test_an_interval_is_a_line_with_its_time_its_bytes_and_its_rate(capsys):
             tell(Event("tcp push", 0.0, 20.0))
             for each in bytes_over_time:
                 tell(Event("tcp", 1.0, 20.0, sample=Sample(*each)))
-            tell(ended())
+            tell(end_event())
     assert lines.getvalue().splitlines() == 2 * [
         "   0.0 to    1.0 s  tcp push  10 MiB  10.7 MB/s",
         "   1.0 to    2.0 s  tcp push  30 MiB  30.8 MB/s",
@@ -83,7 +83,7 @@ def test_an_interval_is_a_line_with_its_time_its_bytes_and_its_rate(capsys):
 
 def test_quiet_says_nothing(capsys):
     with progress.show_progress(True) as tell:
-        tell(ended())
+        tell(end_event())
     assert capsys.readouterr() == ("", "")
 
 
@@ -116,7 +116,7 @@ def lines_of(text):
 @pytest.mark.parametrize("width", [60, 71])
 def test_on_a_narrow_terminal_the_first_host_keeps_its_title(usage, width):
     title = progress.titles(width)
-    line = progress.finished_line(ended(usage, server=None), terminal.UNICODE, width)
+    line = progress.finished_line(end_event(usage, server=None), terminal.UNICODE, width)
     assert "server" not in title and max(len(title), len(line)) < width
     assert line.endswith("100% 1.17 GiB")
     assert title.index("client CPU RAM") == line.index("100% 1.17 GiB")
@@ -124,7 +124,9 @@ def test_on_a_narrow_terminal_the_first_host_keeps_its_title(usage, width):
 
 @pytest.mark.parametrize("width", [80, 120, 200])
 def test_finished_steps_are_lines_in_columns_that_fit(usage, width):
-    text = output(ended(usage), ended(usage, bytes_per_second=2.1e9, server=None), width=width)
+    text = output(
+        end_event(usage), end_event(usage, bytes_per_second=2.1e9, server=None), width=width
+    )
     lines = lines_of(text)
     title = next(line for line in lines if line.startswith("step"))
     first = next(line for line in lines if line.startswith("tcp push") and "118" in line)
@@ -136,7 +138,7 @@ def test_finished_steps_are_lines_in_columns_that_fit(usage, width):
 
 def test_the_bars_have_one_logarithmic_scale():
     bars = [
-        progress.finished_line(ended(bytes_per_second=rate), terminal.UNICODE, 200).count("█")
+        progress.finished_line(end_event(bytes_per_second=rate), terminal.UNICODE, 200).count("█")
         for rate in (1e5, 1e6, 1e7, 1e8, 1e9, 1e10)
     ]
     assert bars == [0, 0, 12, 24, 36, 48]
@@ -145,14 +147,14 @@ def test_the_bars_have_one_logarithmic_scale():
 
 def test_a_reason_is_told_whole_and_hangs_below_itself(usage):
     why = "failed: " + "the server closed the connection " * 5
-    lines = lines_of(output(ended(outcome=why.strip(), bytes_per_second=None)))
+    lines = lines_of(output(end_event(outcome=why.strip(), bytes_per_second=None)))
     assert " ".join(" ".join(lines).split()).count("the server closed the connection") == 5
     assert lines[0].startswith("tcp push  ") and len(lines) == 4
     assert all(line.startswith(" " * 29) for line in lines[1:])
 
 
 def test_hostile_text_neither_moves_the_cursor_nor_is_markup():
-    refused = ended(outcome=f"failed: {HOSTILE}", bytes_per_second=None)
+    refused = end_event(outcome=f"failed: {HOSTILE}", bytes_per_second=None)
     plain = output(refused, Event(HOSTILE, 1.0, 20.0), width=120)
     text = re.sub(r"\x1b\[(?:[0-9;]*m|\?25[hl]|2K|1A|1B|J)", "", plain)
     assert "\x1b" not in text and "\u202e" not in text
@@ -164,9 +166,9 @@ def test_a_rate_is_of_its_own_step_alone():
     board.take(Event("tcp push", 1.0, 20.0))
     board.take(Event("tcp", 1.0, 20.0, sample=Sample(1.0, 118 * 10**6)))
     board.take(Event("logging in", 2.0, 20.0))
-    assert "MB/s" not in drawn(board, 120)
-    board.take(ended())
-    assert drawn(board, 120).lstrip().startswith("#")
+    assert "MB/s" not in board_text(board, 120)
+    board.take(end_event())
+    assert board_text(board, 120).lstrip().startswith("#")
 
 
 @pytest.mark.parametrize("width", range(20, 210, 10))
@@ -175,7 +177,7 @@ def test_the_live_line_is_shorter_than_any_terminal(width):
     board = progress.Board(terminal.UNICODE, load=FixedLoad())
     board.take(Event("a step whose name is longer than its column", 30.0, 20.0))
     board.take(Event("tcp", 30.0, 20.0, sample=Sample(1.0, 10**12)))
-    line = drawn(board, width)
+    line = board_text(board, width)
     assert len(line) + len("^C") < width
     assert width < 60 or line.endswith("0 s left")
 
@@ -192,11 +194,11 @@ def test_the_table_under_way(golden, monkeypatch, usage, width, signs):
         ("loopback client", 2.46e9, {"server": None}),
         ("disk server read uncached", 25.7e6, {"client": None}),
     ):
-        event = replace(ended(usage, bytes_per_second=rate, **hosts), step=step)
+        event = replace(end_event(usage, bytes_per_second=rate, **hosts), step=step)
         golden(progress.finished_line(event, signs, width))
     board.take(Event("tcp push 4 connections", 10.0, 20.0))
     board.take(Event("tcp", 10.0, 20.0, sample=Sample(1.0, 118 * 10**6)))
-    golden(drawn(board, width))
+    golden(board_text(board, width))
 
 
 def test_a_dumb_terminal_has_the_same_lines_and_no_live_one(monkeypatch, usage):
@@ -208,11 +210,11 @@ def test_a_dumb_terminal_has_the_same_lines_and_no_live_one(monkeypatch, usage):
     monkeypatch.setattr("sys.stderr", stream)
     with progress.show_progress(False) as tell:
         tell(Event("tcp push", 1.0, 20.0))
-        tell(ended(usage))
+        tell(end_event(usage))
     lines = stream.getvalue().splitlines()
     assert lines == [
         progress.titles(80),
-        progress.finished_line(ended(usage), terminal.UNICODE, 80),
+        progress.finished_line(end_event(usage), terminal.UNICODE, 80),
     ]
 
 
@@ -221,7 +223,7 @@ class FixedLoad(OwnLoad):
         return "31% 1 GiB"
 
 
-def drawn(board, width):
+def board_text(board, width):
     file = io.StringIO()
     console = Console(file=file, width=width)
     console.print(board)
@@ -263,7 +265,7 @@ def screen_of(text, rows=24):
 @pytest.mark.parametrize("steps", [0, 3, 60])
 def test_at_the_end_nothing_of_it_is_on_the_screen(usage, steps):
     """Nor is anything lost that stood there before, unless it was scrolled away."""
-    events = [ended(usage), ended(outcome="too slow " * 20)] * steps
+    events = [end_event(usage), end_event(outcome="too slow " * 20)] * steps
     screen = screen_of("$ bottleneck diagnose\n" + output(*events) + "the answer\n")
     earlier = ["$ bottleneck diagnose"] if steps < 10 else []
     assert [line for line in screen if line.strip()] == [*earlier, "the answer"]
@@ -278,7 +280,7 @@ def test_a_terminal_that_goes_away_ends_no_run(usage):
             raise OSError(5, "Input/output error")
 
     with progress._board(Console(file=Gone(), width=80, force_terminal=True)) as tell:
-        tell(ended(usage))
+        tell(end_event(usage))
 
 
 def test_ctrl_c_leaves_a_cursor_and_no_half_line():

@@ -42,7 +42,7 @@ def console_on(monkeypatch):
     return go
 
 
-def coloured(console):
+def prints_colour(console):
     console.print("x", style="red")
     return "\x1b[31m" in console.file.getvalue()
 
@@ -69,7 +69,7 @@ def coloured(console):
     ],
 )
 def test_colours_are_where_the_environment_wants_them(console_on, tty, environment, colours):
-    assert coloured(console_on(tty, **environment)) is colours
+    assert prints_colour(console_on(tty, **environment)) is colours
 
 
 @pytest.mark.parametrize(

@@ -82,20 +82,20 @@ def agents(process, word):
 
 
 @pytest.fixture
-def watch(begin, watched, tmp_path):
+def watch(begin, helpers, tmp_path):
     """Exit code, complaints and the report of a watch, which is interrupted once it runs or not."""
 
     def of(*arguments, code=None, interrupt=False, kill=""):
         file = tmp_path / "report.json"
         process = begin("watch", *arguments, "--json", file, "--quiet", code=code)
         if interrupt:
-            assert watched.until(lambda: len(watched.descendants(process.pid)) >= 2)
+            assert helpers.until(lambda: len(helpers.descendants(process.pid)) >= 2)
             process.send_signal(signal.SIGINT)
         if kill:
             # It has greeted where it works: a child of it is there.
-            assert watched.until(lambda: len(agents(process, kill)) > 1)
+            assert helpers.until(lambda: len(agents(process, kill)) > 1)
             os.kill(min(agents(process, kill)), signal.SIGKILL)
-        _, complaints = watched.finish(process)
+        _, complaints = helpers.finish(process)
         return process.returncode, complaints, json.loads(file.read_text())
 
     return of

@@ -39,7 +39,7 @@ def browser():
 
 
 @pytest.fixture
-def judged():
+def rulings():
     """One of each state, with figures, ranges and without."""
     return (
         Ruling(
@@ -68,18 +68,18 @@ def judged():
 
 
 @pytest.fixture
-def recorded():
+def recorded_report():
     return stored_reports.load(DATA / "report-v1-server-disk.json")
 
 
 @pytest.fixture
-def judgement(recorded, judged):
+def judgement(recorded_report, rulings):
     return Judgement(
         "critical",
         "the server's disk caps pull.uncached at 23.6 MB/s",
-        judged,
-        recorded,
-        diagnose(recorded),
+        rulings,
+        recorded_report,
+        diagnose(recorded_report),
         age_seconds=3 * 3600.0,
     )
 
@@ -92,12 +92,12 @@ def judged_report(request):
 
 
 @pytest.fixture
-def nothing():
+def empty_judgement():
     return Judgement("unknown", "there is no report in /var/lib/reports", (), None, None)
 
 
 @pytest.fixture(scope="session")
-def rendered():
+def render():
     """Renders a report, blocks, or output of a callable for a terminal; returns the text."""
 
     def of(what, width=80, encoding="utf-8", verbose=False, sections=(), **options) -> str:

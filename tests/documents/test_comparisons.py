@@ -43,30 +43,30 @@ def test_every_kind_of_comparison_has_its_table_and_the_report_has_all_of_them(r
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
 def test_of_tcp_alone_maps_bars_and_knees_are_as_they_were_looked_at(
-    rendered, golden, report, encoding
+    render, golden, report, encoding
 ):
     """Each cell at its window and streams, the knee in brackets; the longest bar is the best's."""
     copying = ("smb-copy", "native-copy")
     entries = tuple(entry for entry in report.entries if entry[0].stage not in copying)
     probed = replace(report, entries=entries)
-    golden(f"probed-80-{encoding}", rendered(probed, encoding=encoding))
+    golden(f"probed-80-{encoding}", render(probed, encoding=encoding))
 
 
-def test_without_a_star_the_star_is_not_explained(rendered, report):
+def test_without_a_star_the_star_is_not_explained(render, report):
     entries = tuple(
         e for e in report.entries if not str(e[0].setting.get("copy")).startswith("server.push")
     )
-    lines = section(rendered(replace(report, entries=entries), verbose=True), "initiator")
+    lines = section(render(replace(report, entries=entries), verbose=True), "initiator")
     assert not any("*" in line for line in lines)
 
 
-def test_what_a_step_does_not_tell_is_a_dot(rendered, report):
+def test_what_a_step_does_not_tell_is_a_dot(render, report):
     bare = tuple((step, _without(outcome)) for step, outcome in report.entries)
     report = replace(report, entries=bare, server=None)
-    lines = section(rendered(report, verbose=True), "security")
+    lines = section(render(report, verbose=True), "security")
     assert lines[1].split()[-1] == "·"
-    assert " · " in section(rendered(report, verbose=True), "dialect")[1]
-    assert " · " in section(rendered(report, verbose=True), "small-files")[1]
+    assert " · " in section(render(report, verbose=True), "dialect")[1]
+    assert " · " in section(render(report, verbose=True), "small-files")[1]
 
 
 def _without(outcome):
@@ -81,7 +81,7 @@ def _without(outcome):
 HOSTILE = "x\x1b[2J\u202e[red]y[/red]"
 
 
-def test_foreign_words_in_it_act_on_nothing(rendered, report):
+def test_foreign_words_in_it_act_on_nothing(render, report):
     entries = []
     for step, outcome in report.entries:
         setting = dict(step.setting)
@@ -97,7 +97,7 @@ def test_foreign_words_in_it_act_on_nothing(rendered, report):
             details = {**outcome.details, "program": HOSTILE, "mount": mount}
             forged = replace(outcome, details=details)
         entries.append((replace(step, setting=setting), forged))
-    text = rendered(replace(report, entries=tuple(entries)), 200, verbose=True)
+    text = render(replace(report, entries=tuple(entries)), 200, verbose=True)
     assert all(line.isprintable() for line in text.splitlines())
     text = re.sub(r"\n +", " ", text)
     assert "made by x\\x1b[2J\\u202e[red]y[/red]" in text

@@ -21,13 +21,13 @@ FORMATS = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_judgement_reads_as_it_was_looked_at(golden, name, judgement, judged, nothing):
+def test_a_judgement_reads_as_it_was_looked_at(golden, name, judgement, rulings, empty_judgement):
     one = Ruling("disk server read", "disk.server.read", "ok", "no agent", unit="bytes_per_second")
     judgements = {
         "critical": judgement,
-        "ok": replace(judgement, state="ok", sentence="all hold", judged=judged[2:4]),
+        "ok": replace(judgement, state="ok", sentence="all hold", judged=rulings[2:4]),
         "unmeasured": replace(judgement, state="ok", judged=(one,)),
-        "nothing": nothing,
+        "nothing": empty_judgement,
     }
     for state, each in judgements.items():
         golden(f"formats/{name}-{state}", FORMATS[name](each))

@@ -153,17 +153,17 @@ def on_terminal(write):
     return console.file.getvalue()
 
 
-def as_text(run_report, diagnosis, name):
+def render_text(run_report, diagnosis, name):
     return on_terminal(
         lambda console: print_report(run_report, diagnosis, console, sections=("all",))
     )
 
 
-def as_trend(run_report, diagnosis, name):
+def render_trend(run_report, diagnosis, name):
     return on_terminal(lambda console: print_trends(trend_of(name), console))
 
 
-def judged(render):
+def render_judgement(render):
     """Renders in a format a judgement whose expectations, too, have the name."""
 
     def of(run_report, diagnosis, name):
@@ -289,17 +289,17 @@ def commands_of(text):
 
 
 FORMATS = {
-    "text": (as_text, no_control),
-    "trend": (as_trend, no_control),
+    "text": (render_text, no_control),
+    "trend": (render_trend, no_control),
     "json": (lambda run_report, diagnosis, _: report.dumps(run_report, diagnosis), json_of),
     "ticket": (lambda run_report, diagnosis, _: ticket_text(run_report, diagnosis), ticket_of),
     "html": (lambda run_report, diagnosis, _: html_text(run_report, diagnosis), tags_of),
     "svg": (lambda run_report, *_: zone_curves_svg(run_report) or "", svg_of),
-    "junit": (judged(junit_text), xml_of),
-    "nagios": (judged(nagios_text), nagios_of),
-    "openmetrics": (judged(openmetrics_text), metrics_of),
-    "github": (judged(github_text), commands_of),
-    "summary": (judged(github_summary), summary_of),
+    "junit": (render_judgement(junit_text), xml_of),
+    "nagios": (render_judgement(nagios_text), nagios_of),
+    "openmetrics": (render_judgement(openmetrics_text), metrics_of),
+    "github": (render_judgement(github_text), commands_of),
+    "summary": (render_judgement(github_summary), summary_of),
 }
 
 

@@ -72,7 +72,7 @@ RADIO = link(
 )
 
 
-def with_links(client: InterfaceFacts, server: InterfaceFacts) -> Report:
+def links_report(client: InterfaceFacts, server: InterfaceFacts) -> Report:
     report = stored_reports.load(DATA / "report-v1-server-disk.json")
     assert report.client is not None and report.server is not None
     return replace(
@@ -83,7 +83,7 @@ def with_links(client: InterfaceFacts, server: InterfaceFacts) -> Report:
 
 
 def test_every_fact_survives_a_report_and_its_schema() -> None:
-    report = with_links(RADIO, EVERYTHING)
+    report = links_report(RADIO, EVERYTHING)
     text = reports.dumps(report, diagnose(report))
     Draft202012Validator(report_schema.schema()).validate(json.loads(text))
     again = reports.loads(text.encode())
@@ -110,14 +110,14 @@ PORTS = tuple(link(f"veth{index}", kind="veth", virtual=True) for index in range
 BRIDGE = link("br0", kind="bridge", virtual=True, lower=PORTS)
 
 
-def test_an_interface_is_one_line_and_what_lies_below_is_listed_under_its_host(rendered, golden):
+def test_an_interface_is_one_line_and_what_lies_below_is_listed_under_its_host(render, golden):
     """A bridge of many ports does not fill the screen."""
     lines = [f"- {interface_text(each)}" for each in LINKS]
     for server in (EVERYTHING, BRIDGE):
-        lines += rendered(interface_points(with_links(link(), server)), 200).splitlines()
+        lines += render(interface_points(links_report(link(), server)), 200).splitlines()
     golden("interfaces", "\n".join(lines) + "\n")
 
 
-def test_without_facts_there_is_no_section(rendered):
+def test_without_facts_there_is_no_section(render):
     report = stored_reports.load(DATA / "report-v1-server-disk.json")
-    assert rendered(interface_points(replace(report, client=None, server=None))) == ""
+    assert render(interface_points(replace(report, client=None, server=None))) == ""

@@ -17,46 +17,46 @@ from tests.stored_reports import diagnose
 DATA = Path(__file__).parent.parent / "data"
 
 
-def loaded(name):
+def load_report(name):
     return stored_reports.load(DATA / f"report-v1-{name}.json")
 
 
 def main_copy(name, rate=None):
-    report = replace(loaded(name), target_rate_bytes_per_second=rate)
+    report = replace(load_report(name), target_rate_bytes_per_second=rate)
     copy = diagnose(report).main_copy
     assert copy is not None
     return copy
 
 
 @pytest.fixture
-def compared(rendered):
+def comparison_text(render):
     def of(earlier, later, width=80, verbose=False):
         change = changes.compare(earlier, later)
-        return rendered(lambda console: print_change(change, console, verbose), width)
+        return render(lambda console: print_change(change, console, verbose), width)
 
     return of
 
 
-def test_a_cap_alone_is_no_ladder(rendered):
+def test_a_cap_alone_is_no_ladder(render):
     copy = main_copy("server-disk")
-    assert rendered(ladder(replace(copy, ladder=copy.ladder[:1]))) == ""
+    assert render(ladder(replace(copy, ladder=copy.ladder[:1]))) == ""
 
 
-def test_a_wanted_rate_says_what_has_to_rise_or_that_nothing_has(rendered):
-    text = rendered(target_lines(main_copy("server-disk", 200e6)))
+def test_a_wanted_rate_says_what_has_to_rise_or_that_nothing_has(render):
+    text = render(target_lines(main_copy("server-disk", 200e6)))
     assert "Needed for 200 MB/s: pull.uncached (3.1.1)" in text
     assert "- The server's disk must read" in text
-    there = rendered(target_lines(main_copy("server-disk", 10e6))).strip()
+    there = render(target_lines(main_copy("server-disk", 10e6))).strip()
     assert there == "pull.uncached (3.1.1) reaches 10.0 MB/s"
-    assert rendered(target_lines(main_copy("server-disk"))) == ""
+    assert render(target_lines(main_copy("server-disk"))) == ""
     copy = main_copy("server-disk", 200e6)
     bare = replace(copy, target=replace(copy.target, needs=(), unknown=()))
-    assert "No measured component is in the way." in rendered(target_lines(bare))
+    assert "No measured component is in the way." in render(target_lines(bare))
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_two_reports_read_as_they_were_looked_at(compared, golden, width):
-    text = compared(loaded("lab-no-agent"), loaded("lab-with-agent"), width)
+def test_two_reports_read_as_they_were_looked_at(comparison_text, golden, width):
+    text = comparison_text(load_report("lab-no-agent"), load_report("lab-with-agent"), width)
     golden(f"compare-{width}", text)
 
 
@@ -85,9 +85,9 @@ def after_the_fix(report, faster=4.7):
         ("thorough", "strange"),
     ],
 )
-def test_two_reports_are_one_screen_and_its_first_line_is_the_result(compared, earlier, later):
+def test_two_reports_are_one_screen_that_begins_with_the_result(comparison_text, earlier, later):
     for first, second in ((earlier, later), (later, earlier)):
-        lines = compared(loaded(first), loaded(second), 100).splitlines()
+        lines = comparison_text(load_report(first), load_report(second), 100).splitlines()
         assert len(lines) <= 30
         assert lines[0].startswith(("No significant change", "Slower: ", "pull.", "push."))
         assert not lines[1] and lines[2] in (
@@ -110,9 +110,9 @@ def other_facts(report):
 
 
 @pytest.mark.parametrize("verbose", [False, True])
-def test_each_kind_of_change_reads_as_it_was_looked_at(compared, golden, verbose):
+def test_each_kind_of_change_reads_as_it_was_looked_at(comparison_text, golden, verbose):
     """A fix is held against its prediction; no line is wider than the terminal."""
-    disk, agent = loaded("server-disk"), loaded("lab-with-agent")
+    disk, agent = load_report("server-disk"), load_report("lab-with-agent")
     pairs = {
         "faster": (disk, after_the_fix(disk)),
         "slower": (after_the_fix(disk), disk),
@@ -121,11 +121,11 @@ def test_each_kind_of_change_reads_as_it_was_looked_at(compared, golden, verbose
         "many facts": (disk, agent),
         "nothing shared": (disk, replace(disk, entries=())),
         "nothing": (replace(disk, entries=()),) * 2,
-        "copy not made before": (loaded("lab-no-agent"), agent),
-        "copy not made after": (agent, loaded("lab-no-agent")),
-        "foreign text": (disk, loaded("strange")),
+        "copy not made before": (load_report("lab-no-agent"), agent),
+        "copy not made after": (agent, load_report("lab-no-agent")),
+        "foreign text": (disk, load_report("strange")),
     }
     for name, (earlier, later) in pairs.items():
-        text = compared(earlier, later, 100, verbose)
+        text = comparison_text(earlier, later, 100, verbose)
         assert max(map(len, text.splitlines())) <= 100 and "\x1b" not in text
         golden(f"compare/{name.replace(' ', '-')}{'-verbose' * verbose}", text)

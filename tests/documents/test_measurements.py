@@ -92,10 +92,10 @@ RUNS = {
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
-def test_mean_deviation_range_and_outliers_stand_in_a_line_of_the_test(rendered, golden, encoding):
+def test_mean_deviation_range_and_outliers_stand_in_a_line_of_the_test(render, golden, encoding):
     """Several runs only; an encoding without blocks has digits."""
     blocks = (
-        f"== {name}\n{rendered(runs(report_of(step('push', *RUNS[name]))), 100, encoding)}"
+        f"== {name}\n{render(runs(report_of(step('push', *RUNS[name]))), 100, encoding)}"
         for name in RUNS
     )
     golden(f"runs-{encoding}", "".join(blocks))
@@ -117,7 +117,7 @@ TRANSFERS = {
 }
 
 
-def test_tcp_by_itself_reads_as_it_was_looked_at(rendered, golden):
+def test_tcp_by_itself_reads_as_it_was_looked_at(render, golden):
     """A share is of what the link carries as payload; what an end told wrongly is left out."""
-    blocks = (f"== {name}\n{rendered(transfers(TRANSFERS[name]), 100)}" for name in TRANSFERS)
+    blocks = (f"== {name}\n{render(transfers(TRANSFERS[name]), 100)}" for name in TRANSFERS)
     golden("transfers", "".join(blocks))

@@ -30,7 +30,7 @@ OUTPUT = re.compile(
 """Guideline, `Plugin Output` and `Performance data`; our long text has no second part of it."""
 
 
-def parsed(text):
+def parse(text):
     """Status, text, figures by label, long lines. Errors: AssertionError, it is no such output."""
     match = OUTPUT.fullmatch(text)
     assert match, text
@@ -41,12 +41,12 @@ def parsed(text):
 
 
 def test_every_recorded_report_keeps_to_the_grammar(judged_report):
-    parsed(nagios_text(judged_report))
+    parse(nagios_text(judged_report))
 
 
 def test_a_long_sentence_is_cut_at_a_word_and_told_whole_below(judgement):
     sentence = "many words " * 40 + "end"
-    _, text, _, lines = parsed(nagios_text(replace(judgement, sentence=sentence)))
+    _, text, _, lines = parse(nagios_text(replace(judgement, sentence=sentence)))
     assert len(f"BOTTLENECK CRITICAL - {text}") <= LONGEST_STATUS
     assert text.endswith(" many words...") or text.endswith(" many...")
     assert lines[0] == sentence
@@ -61,17 +61,19 @@ def test_a_long_sentence_is_cut_at_a_word_and_told_whole_below(judgement):
     ],
 )
 def test_a_long_sentence_ends_with_a_clause_that_is_whole(judgement, sentence, length):
-    _, text, _, _ = parsed(nagios_text(replace(judgement, sentence=sentence)))
+    _, text, _, _ = parse(nagios_text(replace(judgement, sentence=sentence)))
     assert text == sentence[:length]
 
 
-def test_a_judgement_that_holds_tells_the_copy_that_was_judged(recorded):
-    of_push = judge(recorded, diagnose(recorded), [limit("push.cached < 9MB/s", "warning")])
-    assert (
-        parsed(nagios_text(of_push))[1] == "push.cached is 109 MB/s; limited by network: link speed"
+def test_a_judgement_that_holds_tells_the_copy_that_was_judged(recorded_report):
+    of_push = judge(
+        recorded_report, diagnose(recorded_report), [limit("push.cached < 9MB/s", "warning")]
     )
-    output = nagios_text(judge(recorded, diagnose(recorded)))
-    assert parsed(output)[1] == "pull.uncached (3.1.1): 23.6 MB/s, limited by server disk: read"
+    assert (
+        parse(nagios_text(of_push))[1] == "push.cached is 109 MB/s; limited by network: link speed"
+    )
+    output = nagios_text(judge(recorded_report, diagnose(recorded_report)))
+    assert parse(output)[1] == "pull.uncached (3.1.1): 23.6 MB/s, limited by server disk: read"
 
 
 def test_of_a_run_that_measured_nothing_its_reason_is_the_one_line(judgement):
@@ -96,7 +98,7 @@ def test_many_expectations_stay_within_what_nagios_keeps(judgement):
     )
     output = nagios_text(replace(judgement, judged=many))
     assert len(output.encode()) < 8192
-    assert f"and {500 - MOST_LINES} more" in parsed(output)[3]
+    assert f"and {500 - MOST_LINES} more" in parse(output)[3]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +117,7 @@ def test_many_expectations_stay_within_what_nagios_keeps(judgement):
 )
 def test_ranges_mean_what_they_meant_in_plain_numbers(judgement, text, expected):
     one = Ruling("x", "tcp.pull", "ok", "x", 1.0, "seconds", text)
-    written = parsed(nagios_text(replace(judgement, judged=(one,))))[2]["tcp.pull"]["warn"]
+    written = parse(nagios_text(replace(judgement, judged=(one,))))[2]["tcp.pull"]["warn"]
     assert (written or "") == expected
     if expected:
         assert Range(written) == Range(text)

@@ -105,9 +105,9 @@ def test_promtool_has_nothing_to_say(judgement):
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
-def test_what_was_not_measured_is_absent(judgement, recorded):
-    entries = tuple((step, Skipped("no")) for step, _ in recorded.entries)
-    report = replace(recorded, entries=entries)
+def test_what_was_not_measured_is_absent(judgement, recorded_report):
+    entries = tuple((step, Skipped("no")) for step, _ in recorded_report.entries)
+    report = replace(recorded_report, entries=entries)
     diagnosis = diagnose(report)
     assert diagnosis.copies
     text = openmetrics_text(replace(judgement, report=report, diagnosis=diagnosis))
@@ -130,19 +130,19 @@ def test_every_recorded_report_is_valid_to_both_parsers_and_the_linter(judged_re
 
 
 @pytest.mark.parametrize("started", ["0001-01-01T00:00:00+14:00", "2026-11-20T23:45:00"])
-def test_a_time_that_is_none_is_absent(judgement, recorded, started):
-    text = openmetrics_text(replace(judgement, report=replace(recorded, started=started)))
+def test_a_time_that_is_none_is_absent(judgement, recorded_report, started):
+    text = openmetrics_text(replace(judgement, report=replace(recorded_report, started=started)))
     assert not values(text, "report_timestamp_seconds")
     assert values(text, "report_duration_seconds")
 
 
-def test_a_flood_of_steps_stays_within_bounds(judgement, recorded):
-    step, outcome = next(each for each in recorded.entries if each[0].stage == "tcp")
+def test_a_flood_of_steps_stays_within_bounds(judgement, recorded_report):
+    step, outcome = next(each for each in recorded_report.entries if each[0].stage == "tcp")
     many = tuple(
         (replace(step, setting={**step.setting, "streams": streams}), outcome)
         for streams in range(2000)
     )
-    text = openmetrics_text(replace(judgement, report=replace(recorded, entries=many)))
+    text = openmetrics_text(replace(judgement, report=replace(recorded_report, entries=many)))
     assert len(values(text, "stage_bytes_per_second")) == MOST_SAMPLES
     assert all(math.isfinite(value) for value in samples(text).values())
 

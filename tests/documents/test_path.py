@@ -60,7 +60,7 @@ SEEN: dict[str, dict[str, Any]] = {
 }
 
 
-def with_path(**changes: Any) -> Report:
+def path_report(**changes: Any) -> Report:
     report = stored_reports.load(DATA / "report-v1-server-disk.json")
     usage = next(each.initiator for _, each in report.entries if isinstance(each, Measured))
     runs = ((Sample(0.0, 0), Sample(3.0, 0)),)
@@ -69,21 +69,21 @@ def with_path(**changes: Any) -> Report:
 
 
 @pytest.fixture
-def printed(rendered):
-    return lambda report: rendered(path(report), 400)
+def path_text(render):
+    return lambda report: render(path(report), 400)
 
 
-def test_each_finding_of_a_path_is_a_line_by_its_direction(printed, golden):
+def test_each_finding_of_a_path_is_a_line_by_its_direction(path_text, golden):
     """Unanswered sizes are not said to pass; each reason of what is missing stands once."""
-    golden("path", "\n".join(f"== {name}{printed(with_path(**SEEN[name]))}" for name in SEEN))
+    golden("path", "\n".join(f"== {name}{path_text(path_report(**SEEN[name]))}" for name in SEEN))
 
 
-def test_how_tcp_cuts_its_segments_within_one_host_says_nothing(printed):
-    report = with_path(push=INSIDE)
-    assert "TCP sends at most 32820" in printed(report)
+def test_how_tcp_cuts_its_segments_within_one_host_says_nothing(path_text):
+    report = path_report(push=INSIDE)
+    assert "TCP sends at most 32820" in path_text(report)
     assert report.client is not None and report.client.interface is not None
     inside = replace(report.client, interface=replace(report.client.interface, name="lo"))
-    text = printed(replace(report, client=inside))
+    text = path_text(replace(report, client=inside))
     assert "65536 bytes should pass\n" in text and "32820" not in text
 
 
@@ -96,27 +96,27 @@ def test_how_tcp_cuts_its_segments_within_one_host_says_nothing(printed):
         for strange in (None, "x", [], {}, [None], {"handshake": 3}, {"black_hole": []}, -1)
     ],
 )
-def test_strange_details_are_left_out(printed, changes):
-    assert "Traceback" not in printed(with_path(**changes))
+def test_strange_details_are_left_out(path_text, changes):
+    assert "Traceback" not in path_text(path_report(**changes))
 
 
-def test_a_stage_that_moves_no_payload_has_no_rate_anywhere(rendered, printed):
+def test_a_stage_that_moves_no_payload_has_no_rate_anywhere(render, path_text):
     """Not in the file, not in the table of stages; and the file is read back as it was."""
-    report = with_path()
+    report = path_report()
     document = reports.to_json(report, diagnose(report))
     assert "bytes_per_second" not in document["steps"][-1]["outcome"]
     jsonschema.validate(json.loads(json.dumps(document)), report_schema.schema())
     read = reports.loads(json.dumps(document).encode())
     assert read.entries[-1] == report.entries[-1]
-    text = rendered(read, 100)
+    text = render(read, 100)
     assert "\npath" not in text and " 0 kB/s" not in text
     without = replace(report, entries=report.entries[:-1])
     assert diagnose(report).copies == diagnose(without).copies
-    assert printed(without) == ""
+    assert path_text(without) == ""
 
 
 def test_a_file_that_says_no_rate_of_what_moved_is_refused():
-    document = reports.to_json(with_path(), diagnose(with_path()))
+    document = reports.to_json(path_report(), diagnose(path_report()))
     del document["steps"][0]["outcome"]["bytes_per_second"]
     with pytest.raises(reports.ReportError, match="bytes_per_second"):
         reports.loads(json.dumps(document).encode())

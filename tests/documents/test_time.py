@@ -31,24 +31,24 @@ def load(name):
 
 
 @pytest.fixture(scope="module")
-def timed():
+def timed_report():
     return load("server-read")
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_the_section_has_bars_for_each_copy(timed, rendered, golden, width):
-    answer = rendered(timed, width)
-    golden(f"time-{width}", rendered(timed, width, sections=("time",)).removeprefix(answer))
+def test_the_section_has_bars_for_each_copy(timed_report, render, golden, width):
+    answer = render(timed_report, width)
+    golden(f"time-{width}", render(timed_report, width, sections=("time",)).removeprefix(answer))
 
 
-def test_a_report_without_traces_says_that_it_is_not_known(rendered):
+def test_a_report_without_traces_says_that_it_is_not_known(render):
     untraced = stored_reports.load(DATA / "report-v1-server-disk.json")
-    assert UNKNOWN in rendered(untraced, 100, sections=("time",))
-    assert UNKNOWN not in rendered(untraced, 100, verbose=True)
+    assert UNKNOWN in render(untraced, 100, sections=("time",))
+    assert UNKNOWN not in render(untraced, 100, verbose=True)
 
 
-def test_the_document_has_shares_that_sum_to_one_and_the_view(timed):
-    document = report.to_json(timed, diagnose(timed))
+def test_the_document_has_shares_that_sum_to_one_and_the_view(timed_report):
+    document = report.to_json(timed_report, diagnose(timed_report))
     jsonschema.validate(document, schema())
     copies = [each for each in document["diagnosis"]["copies"] if "time" in each]
     assert len(copies) >= 4
@@ -64,12 +64,12 @@ def test_where_nothing_watched_a_copy_the_key_is_absent():
     assert not any({"time", "view"} & each.keys() for each in document["diagnosis"]["copies"])
 
 
-def test_the_page_has_the_bars_and_a_ticket_a_line_and_none_of_the_trace(timed):
-    diagnosis = diagnose(timed)
-    page = html.document(timed, diagnosis)
+def test_the_page_has_the_bars_and_a_ticket_a_line_and_none_of_the_trace(timed_report):
+    diagnosis = diagnose(timed_report)
+    page = html.document(timed_report, diagnosis)
     assert "pull.uncached over SMB 3.1.1, 24.0 MB/s (seen from both hosts)" in page
     assert f">{time_text(diagnosis.main_copy.time, 4)}</span></summary>" in page
-    text = ticket.document(timed, diagnosis)
+    text = ticket.document(timed_report, diagnosis)
     assert (
         f"- Time of pull.uncached (seen from both hosts): {time_text(diagnosis.main_copy.time)}."
         in text
@@ -77,8 +77,8 @@ def test_the_page_has_the_bars_and_a_ticket_a_line_and_none_of_the_trace(timed):
     assert "trace" not in text and "looks" not in text
 
 
-def test_monitoring_has_a_line_and_a_figure_for_each_component(timed):
-    judgement = judge(timed, diagnose(timed))
+def test_monitoring_has_a_line_and_a_figure_for_each_component(timed_report):
+    judgement = judge(timed_report, diagnose(timed_report))
     copy = judgement.diagnosis.main_copy
     assert f"\ntime of pull.uncached: {time_text(copy.time)}\n" in nagios_text(judgement)
     samples = re.findall(r"copy_time_ratio{(.*)} ([0-9.e-]+)", openmetrics_text(judgement))
@@ -90,11 +90,11 @@ def test_monitoring_has_a_line_and_a_figure_for_each_component(timed):
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_before_and_after_show_where_the_time_went_then_and_now(timed, rendered, golden, width):
-    change = compare(timed, load("client-write"))
-    text = rendered(lambda console: print_change(change, console), width)
+def test_a_comparison_shows_where_the_time_went_in_both(timed_report, render, golden, width):
+    change = compare(timed_report, load("client-write"))
+    text = render(lambda console: print_change(change, console), width)
     golden(f"compare-time-{width}", text)
-    verbose = rendered(lambda console: print_change(change, console, True), width)
+    verbose = render(lambda console: print_change(change, console, True), width)
     assert verbose.count("Where the time of ") == len(change.copies)
 
 
@@ -112,8 +112,8 @@ def test_where_the_time_went_in_one_phrase(ratios, text):
     assert time_text(shares) == text
 
 
-def test_a_traces_report_is_read_back_as_it_was(timed):
-    text = report.dumps(timed, diagnose(timed))
+def test_a_traces_report_is_read_back_as_it_was(timed_report):
+    text = report.dumps(timed_report, diagnose(timed_report))
     again = report.loads(text.encode())
     assert json.loads(report.dumps(again, diagnose(again))) == json.loads(text)
 

@@ -16,19 +16,19 @@ def trends(*copies, left_out=()):
 
 
 @pytest.fixture
-def printed(rendered):
+def trends_text(render):
 
     def of(*copies, left_out=(), **terminal) -> str:
         overview = trends(*copies, left_out=left_out)
-        return rendered(
+        return render(
             lambda console: print_trends(overview, console), color_system=None, **terminal
         )
 
     return of
 
 
-def test_each_copy_has_one_line_and_remarks_say_what_is_out_of_the_ordinary(printed):
-    text = printed(
+def test_each_copy_has_one_line_and_remarks_say_what_is_out_of_the_ordinary(trends_text):
+    text = trends_text(
         trend(100, 103, 98, 101, 70, caps=(LINK, LINK, LINK, LINK, DISK)),
         trend(50, 50, 50, 50, 50, copy="push.cached"),
         left_out=("2026-11-03T02:00:00+00:00: share //other/x",),
@@ -57,14 +57,14 @@ def test_the_result_counts_unusual_reports_before_the_last() -> None:
     assert summary(trends(trend(100, 99, 101))) == "Nothing unusual"
 
 
-def test_a_terminal_without_blocks_has_a_sparkline_of_its_own(printed):
-    text = printed(trend(100, 50, 1, 100), encoding="ascii")
+def test_a_terminal_without_blocks_has_a_sparkline_of_its_own(trends_text):
+    text = trends_text(trend(100, 50, 1, 100), encoding="ascii")
     assert "#=_#" in text
 
 
 @pytest.mark.parametrize("width", [80, 200])
-def test_a_long_trend_stays_within_the_width(printed, width):
-    text = printed(trend(*range(100, 128), copy="server.push.uncached"), width=width)
+def test_a_long_trend_stays_within_the_width(trends_text, width):
+    text = trends_text(trend(*range(100, 128), copy="server.push.uncached"), width=width)
     assert max(map(len, text.splitlines())) <= width
 
 

@@ -24,8 +24,8 @@ def report():
 
 
 @pytest.fixture
-def lines_of(rendered):
-    return lambda report, *terminal: rendered(zone_curves(report), *terminal).splitlines()
+def lines_of(render):
+    return lambda report, *terminal: render(zone_curves(report), *terminal).splitlines()
 
 
 @pytest.mark.parametrize("width", [80, 200])

@@ -84,7 +84,7 @@ def ip(*words: str) -> None:
 
 
 @contextmanager
-def linked(name: str, config: Path) -> Iterator[None]:
+def link_namespaces(name: str, config: Path) -> Iterator[None]:
     """Two namespaces, NAME-c and NAME-s, a link between them, and an sshd in the second."""
     client, server = f"{name}-c", f"{name}-s"
     with ExitStack() as stack:
@@ -127,7 +127,7 @@ def agents(folder: Path) -> list[psutil.Process]:
     return processes
 
 
-def ended(way: str, work: str, name: str, keys: Path) -> float:
+def end_client(way: str, work: str, name: str, keys: Path) -> float:
     """Takes one client away; the seconds until its agent and files were gone, or patience ended."""
     folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=keys))
     (folder / "relay.py").write_text(RELAY)
@@ -136,7 +136,7 @@ def ended(way: str, work: str, name: str, keys: Path) -> float:
     config = folder / "sshd"
     config.write_text(f"{(keys / 'sshd').read_text()}SetEnv AGENT_FOLDER={folder}\n")
     command = [sys.executable, "-c", CLIENT, spec, str(keys / "ssh"), work, str(folder)]
-    with linked(name, config), ExitStack() as stack:
+    with link_namespaces(name, config), ExitStack() as stack:
         client = subprocess.Popen(
             ["ip", "netns", "exec", f"{name}-c", *command],
             cwd=ROOT,
@@ -191,7 +191,7 @@ def main() -> int:
         )
         cases = list(product(WAYS, WORK))
         with ThreadPoolExecutor(len(cases)) as pool:
-            seconds = list(pool.map(lambda each: ended(*each, next(names), keys), cases))
+            seconds = list(pool.map(lambda each: end_client(*each, next(names), keys), cases))
     print(f"{'client':12} {'agent':12} gone after")
     for (way, work), each in zip(cases, seconds, strict=True):
         print(f"{way:12} {work:12} {each:8.1f} s")

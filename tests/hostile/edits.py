@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec
 
-from middle import PENDING, SMB1, Edit, Message, Outcome, Talk, framed
+from middle import PENDING, SMB1, Edit, Message, Outcome, Talk, frame
 
 HEADER_BYTES, HEADER1_BYTES = 64, 32
 SIGNED, ASYNC = 0x8, 0x2
@@ -47,7 +47,6 @@ def put(message: Message, talk: Talk, offset: int, form: str, value: int) -> Non
 
 @edit
 def cleared(message: Message, talk: Talk, offset: int, form: str, bits: int) -> None:
-    """Bits of one field."""
     _bits(message, offset, form, bits)
 
 
@@ -161,7 +160,7 @@ def padded(message: Message, talk: Talk, size: int) -> None:
 
 
 def twice(message: Message, talk: Talk) -> Outcome:
-    return [framed(message)] * 2
+    return [frame(message)] * 2
 
 
 def keep(message: Message, talk: Talk) -> None:
@@ -175,11 +174,11 @@ def replayed(message: Message, talk: Talk) -> Outcome:
     if message[:4] == SMB1:
         where = slice(30, 32)
     old[where] = message[where]
-    return [framed(old)]
+    return [frame(old)]
 
 
 def instead(message: Message, talk: Talk) -> Outcome:
-    return [framed(talk.stored["old"])]
+    return [frame(talk.stored["old"])]
 
 
 def swapped(message: Message, talk: Talk) -> Outcome:
@@ -189,7 +188,7 @@ def swapped(message: Message, talk: Talk) -> Outcome:
         return []
     first = Message(talk.stored["held"])
     first[24:32], message[24:32] = message[24:32], first[24:32]
-    return [framed(first), framed(message)]
+    return [frame(first), frame(message)]
 
 
 def pending(message: Message) -> bytes:
@@ -198,13 +197,13 @@ def pending(message: Message) -> bytes:
     unsigned(interim)
     asynchronous(interim, None)
     _put(interim, 8, "I", PENDING)
-    return framed(interim + ERROR)
+    return frame(interim + ERROR)
 
 
 @edit
 def after_pendings(message: Message, talk: Talk, count: int) -> Outcome:
     """So many interim replies, then the true one."""
-    return [pending(message)] * count + [framed(message)]
+    return [pending(message)] * count + [frame(message)]
 
 
 def _slowly(talk: Talk, pieces: list[bytes], seconds: float) -> Outcome:
@@ -227,12 +226,12 @@ def keep_alives(message: Message, talk: Talk) -> Outcome:
 
 @edit
 def trickled(message: Message, talk: Talk, seconds: float) -> Outcome:
-    return _slowly(talk, [bytes([each]) for each in framed(message)], seconds)
+    return _slowly(talk, [bytes([each]) for each in frame(message)], seconds)
 
 
 @edit
 def preceded(message: Message, talk: Talk, piece: bytes) -> Outcome:
-    return [piece, framed(message)]
+    return [piece, frame(message)]
 
 
 @edit
@@ -262,14 +261,14 @@ def oplock_break(message: Message, talk: Talk) -> Outcome:
     _put(head, 12, "H", 18)
     _put(head, 24, "Q", 0xFFFFFFFFFFFFFFFF)
     _put(head, 40, "Q", 0)
-    return [framed(head + struct.pack("<HBBI16s", 24, 0, 0, 0, b"\xff" * 16)), framed(message)]
+    return [frame(head + struct.pack("<HBBI16s", 24, 0, 0, 0, b"\xff" * 16)), frame(message)]
 
 
 def in_clear(message: Message, talk: Talk) -> Outcome:
     """A plain reply in an encrypted session: to every request that may be waiting."""
     (session,) = struct.unpack_from("<Q", message, 44)
     body = struct.pack("<HBBII", 17, 80, 0, 4096, 0) + bytes(4096)
-    return [framed(header(8, number, session) + body) for number in range(2, 200)]
+    return [frame(header(8, number, session) + body) for number in range(2, 200)]
 
 
 def header(

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from fault_world import BEFORE, EARLY, LATE, NotHere, Row, World, below, fault, usual
+from fault_world import BEFORE, EARLY, LATE, NotHere, Row, World, descendants, fault, usual
 from sshd import own_sshd
 
 GROUPS = Path("/sys/fs/cgroup")
@@ -45,7 +45,7 @@ def group(world: World, controller: str, **limits: object) -> Path:
     if world.moment == BEFORE:
         world.prefix = joining(folder)
     else:
-        for pid in (world.run.pid, *below(world.run.pid)):
+        for pid in (world.run.pid, *descendants(world.run.pid)):
             with contextlib.suppress(ProcessLookupError):
                 (folder / "cgroup.procs").write_text(str(pid))
     return folder

@@ -23,8 +23,8 @@ from fault_world import (
     Row,
     Run,
     World,
-    below,
     command_of,
+    descendants,
     wait_for,
 )
 
@@ -34,7 +34,7 @@ NOTICED_SECONDS = 60.0
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-def of_run(world: World, row: Row, run: Run, elapsed: float, out: str) -> list[str]:
+def run_faults(world: World, row: Row, run: Run, elapsed: float, out: str) -> list[str]:
     """The promises on time, exit code, document and words."""
     code, text = run.process.returncode, "".join(run.lines)
     allowed = row.at_start if world.moment == BEFORE else row.during
@@ -50,10 +50,10 @@ def of_run(world: World, row: Row, run: Run, elapsed: float, out: str) -> list[s
         and re.search(row.says, text + out) is None,
     }
     wrong = [what for what, true in checks.items() if true] + world.wrong
-    return wrong + _of_document(out, code)
+    return wrong + _document_faults(out, code)
 
 
-def _of_document(out: str, code: int) -> list[str]:
+def _document_faults(out: str, code: int) -> list[str]:
     try:
         report = json.loads(out)
     except ValueError:
@@ -66,10 +66,10 @@ def _of_document(out: str, code: int) -> list[str]:
     error = next(validator.iter_errors(report), None)
     if error is not None:
         return [f"not by the schema: {error.message[:120]} at {list(error.path)}"]
-    return _of_caps(report)
+    return _cap_faults(report)
 
 
-def _of_caps(report: dict[str, Any]) -> list[str]:
+def _cap_faults(report: dict[str, Any]) -> list[str]:
     """No cap for a copy that was not measured, none by a step that failed."""
     steps, wrong = report["steps"], []
     failed = {index for index, each in enumerate(steps) if each["outcome"]["kind"] == "failed"}
@@ -111,7 +111,7 @@ def _others(outsiders: frozenset[int]) -> set[int]:
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-    return below(os.getpid(), outsiders)
+    return descendants(os.getpid(), outsiders)
 
 
 def _changed(world: World) -> list[str]:
@@ -127,13 +127,13 @@ def _clean_up(world: World) -> None:
     words[words.index(world.job)] = "cleanup"
     index = words.index("--budget")
     words[index : index + 2] = ["--older-than", "0", "--server-folder", str(world.share)]
-    with _served(world):
+    with _serve(world):
         how = {"stdin": subprocess.DEVNULL, "capture_output": True, "env": world.variables()}
         subprocess.run(words, timeout=120, check=False, **how)
 
 
 @contextlib.contextmanager
-def _served(world: World) -> Iterator[None]:
+def _serve(world: World) -> Iterator[None]:
     """A server where the run's was, if that is gone."""
     family = socket.AF_INET6 if ":" in world.smbd.host else socket.AF_INET
     with ExitStack() as stack, socket.socket(family) as attempt:

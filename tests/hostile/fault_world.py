@@ -243,7 +243,7 @@ def digest(path: Path) -> str:
 
 
 @dataclass
-class Seen:
+class Record:
     row: str
     moment: str
     faults: list[str]
@@ -258,7 +258,7 @@ class Seen:
     stderr: str = ""
 
 
-def below(of: int, without: frozenset[int] = frozenset()) -> set[int]:
+def descendants(of: int, without: frozenset[int] = frozenset()) -> set[int]:
     """Live processes below one, but for some and what is below those."""
     pids: set[int] = set()
     with contextlib.suppress(psutil.NoSuchProcess):
@@ -267,7 +267,7 @@ def below(of: int, without: frozenset[int] = frozenset()) -> set[int]:
                 with contextlib.suppress(psutil.NoSuchProcess):
                     if each.status() != psutil.STATUS_ZOMBIE:
                         pids.add(each.pid)
-                pids |= below(each.pid, without)
+                pids |= descendants(each.pid, without)
     return pids
 
 

@@ -43,11 +43,11 @@ from fault_world import (  # noqa: E402
     MOMENTS,
     MORE_SECONDS,
     NotHere,
+    Record,
     Row,
     Run,
-    Seen,
     World,
-    below,
+    descendants,
 )
 
 ROWS = sorted(
@@ -77,7 +77,7 @@ def lacks() -> list[str]:
     return missing + [each for each in PROGRAMS if shutil.which(each) is None]
 
 
-def cell(number: str, moment: str, budget_seconds: int, job: str = "diagnose") -> Seen:
+def cell(number: str, moment: str, budget_seconds: int, job: str = "diagnose") -> Record:
     """One fault at one moment, in a process and namespaces of its own."""
     with tempfile.TemporaryDirectory(prefix="bottleneck-fault-", dir="/var/tmp") as folder:  # noqa: S108
         Path(folder).chmod(0o755)
@@ -93,15 +93,14 @@ def cell(number: str, moment: str, budget_seconds: int, job: str = "diagnose") -
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            return Seen(number, moment, ["the cell did not end"])
+            return Record(number, moment, ["the cell did not end"])
         lines = out.splitlines()
         if process.returncode or not lines:
-            return Seen(number, moment, [f"the trial itself broke: {err.strip()[-300:]}"])
-        return Seen(**json.loads(lines[-1]))
+            return Record(number, moment, [f"the trial itself broke: {err.strip()[-300:]}"])
+        return Record(**json.loads(lines[-1]))
 
 
-def judged(row: Row, moment: str, budget_seconds: int, folder: Path, job: str) -> Seen:
-    """One cell, from its server to its verdict."""
+def judge_cell(row: Row, moment: str, budget_seconds: int, folder: Path, job: str) -> Record:
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with ExitStack() as stack:
@@ -113,20 +112,20 @@ def judged(row: Row, moment: str, budget_seconds: int, folder: Path, job: str) -
         world.keep()
         if moment == BEFORE:
             row.fault(world)
-        outsiders = frozenset({world.server.process_id, *below(os.getpid())})
+        outsiders = frozenset({world.server.process_id, *descendants(os.getpid())})
         run = Run(world, row, folder / "out")
         elapsed = run.finish()
         out = (folder / "out").read_text(errors="backslashreplace")
         for each in world.extra:
             each.wait(3 * budget_seconds + 4 * MORE_SECONDS)
-        faults = fault_verdict.of_run(world, row, run, elapsed, out)
+        faults = fault_verdict.run_faults(world, row, run, elapsed, out)
         with contextlib.suppress(OSError):
             world.stack.close()
         rest, cleaned = fault_verdict.leftovers(world, row, outsiders)
         code = run.process.returncode
         summary = f"exit {code}, {fault_verdict.summary(out, run.lines)}"
         text = "".join(run.lines)
-        return Seen(row.number, moment, faults + rest, summary, "", cleaned, elapsed, out, text)
+        return Record(row.number, moment, faults + rest, summary, "", cleaned, elapsed, out, text)
 
 
 def inside(number: str, moment: str, budget: str, folder: str, job: str) -> None:
@@ -134,19 +133,19 @@ def inside(number: str, moment: str, budget: str, folder: str, job: str) -> None
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     row = next(each for each in ROWS if each.number == number)
     try:
-        ending = judged(row, moment, int(budget), Path(folder), job)
+        ending = judge_cell(row, moment, int(budget), Path(folder), job)
     except NotHere as error:
-        ending = Seen(number, moment, [], not_here=str(error))
+        ending = Record(number, moment, [], not_here=str(error))
     print(json.dumps(asdict(ending)))
 
 
-def mark(ending: Seen) -> str:
+def mark(ending: Record) -> str:
     if ending.not_here:
         return "-"
     return "X" if ending.faults else "c" if ending.cleaned else "+"
 
 
-def row_lines(title: str, cells: list[Seen]) -> str:
+def row_lines(title: str, cells: list[Record]) -> str:
     """A row's line, and one for each promise that was broken."""
     summary = cells[-1].summary or cells[-1].not_here
     lines = [f"{cells[0].row:>4} {title:36} {' '.join(map(mark, cells)):6} {summary[:110]}"]
@@ -176,7 +175,7 @@ def main() -> int:
     rows = [
         row for row in ROWS if not numbers or {row.number, row.number.rstrip("abcd")} & {*numbers}
     ]
-    ends: list[Seen] = []
+    ends: list[Record] = []
     with ThreadPoolExecutor(options.workers) as pool:
         moments, how = MOMENTS[: options.moments], (options.budget, options.job)
         due = [[pool.submit(cell, row.number, moment, *how) for moment in moments] for row in rows]

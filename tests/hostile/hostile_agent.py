@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import peaks
-from peaks import Ended
+from peaks import PeakResult
 
 MOST_BYTES = 256 << 20
 LATE_SECONDS = 60.0
@@ -84,7 +84,7 @@ def endless(chunk: bytes, pause_seconds: float = 0.0, first: bool = False) -> In
     return raw(chunk, first=first, pause_seconds=pause_seconds)
 
 
-def changed(key: str, value: Any) -> Instead:
+def alter(key: str, value: Any) -> Instead:
     return lambda reply: iter([line({**reply, key: value})])
 
 
@@ -195,7 +195,7 @@ BEHAVIOURS = (
         )
     ),
     *(
-        Behaviour(f"each answer is {json.dumps(each)}", changed("answer", each), always=True)
+        Behaviour(f"each answer is {json.dumps(each)}", alter("answer", each), always=True)
         for each in (5, "text", [], {}, None, True, [[1]], {"path": {}})
     ),
     Behaviour("an answer by drops", endless(b"{", 0.2)),
@@ -211,19 +211,19 @@ BEHAVIOURS = (
         "a sample each second, for ever", endless(b'{"id":ID,"sample":[0,0]}\n', 1), "sample"
     ),
     Behaviour("large counters with every sample", large_counters, "counters"),
-    Behaviour("counters of no kind", changed("counters", [[]]), "counters", always=True),
-    Behaviour("samples that run backwards", changed("sample", [5, 5]), "sample"),
-    Behaviour("samples of other kinds", changed("sample", [{}, []]), "sample"),
-    Behaviour("more than any network", changed("sample", [1e-9, 2**62]), "sample", always=True),
-    Behaviour("details of no kind", changed("details", [[]]), "details"),
+    Behaviour("counters of no kind", alter("counters", [[]]), "counters", always=True),
+    Behaviour("samples that run backwards", alter("sample", [5, 5]), "sample"),
+    Behaviour("samples of other kinds", alter("sample", [{}, []]), "sample"),
+    Behaviour("more than any network", alter("sample", [1e-9, 2**62]), "sample", always=True),
+    Behaviour("details of no kind", alter("details", [[]]), "details"),
     Behaviour(
         "details full of values",
-        changed("details", {"limits": {str(each): [each] for each in range(9000)}}),
+        alter("details", {"limits": {str(each): [each] for each in range(9000)}}),
         "details",
     ),
-    Behaviour("details of 1 MiB", changed("details", {"limits": "x" * (MIB - 99)}), "details"),
-    Behaviour("an endpoint of no kind", changed("endpoint", [5]), "endpoint", "tcp"),
-    Behaviour("an endpoint without a place", changed("endpoint", {}), "endpoint", "tcp"),
+    Behaviour("details of 1 MiB", alter("details", {"limits": "x" * (MIB - 99)}), "details"),
+    Behaviour("an endpoint of no kind", alter("endpoint", [5]), "endpoint", "tcp"),
+    Behaviour("an endpoint without a place", alter("endpoint", {}), "endpoint", "tcp"),
     Behaviour("a reason of 1 MiB", raw(b'{"id":ID,"failed":' + text(MIB - 60) + b"}\n")),
     Behaviour("a refusal of no kind", raw(b'{"id":ID,"refused":{"kind":"mine","text":"x"}}\n')),
     Behaviour("a wrong login, it says", raw(b'{"id":ID,"refused":{"kind":"login","text":"x"}}\n')),
@@ -265,7 +265,7 @@ def write(chunk: bytes) -> None:
 
 
 @dataclass(frozen=True)
-class Result(Ended):
+class Result(PeakResult):
     name: str = ""
     report: str = ""
     """Why its report cannot be used."""
@@ -286,14 +286,14 @@ class Result(Ended):
         return [what for what, true in checks.items() if true]
 
 
-def run(behaviour: Behaviour) -> Result:
+def run_behaviour(behaviour: Behaviour) -> Result:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "report.json")
         agent = [sys.executable, str(Path(__file__).resolve()), "act", behaviour.name]
         words = ["probe", behaviour.stage, "//127.0.0.1/none", "--quiet", "--folder", folder]
         words += ["--agent", f"exec:{shlex.join(agent)}"]
         words += ["--budget", str(BUDGET_SECONDS), "--json", str(path)]
-        ended = peaks.run(*words, seconds=GIVE_UP_SECONDS)
+        ended = peaks.run_program(*words, seconds=GIVE_UP_SECONDS)
         return Result(**vars(ended), name=behaviour.name, report=report_fault(path))
 
 
@@ -312,10 +312,10 @@ def report_fault(path: Path) -> str:
 
 def trial(behaviours: Sequence[Behaviour], workers: int = 1) -> Iterator[tuple[Result, list[str]]]:
     """Each of them, after an honest agent, and what is wrong."""
-    honest = run(BEHAVIOURS[0])
+    honest = run_behaviour(BEHAVIOURS[0])
     yield honest, honest.faults(honest.elapsed_seconds)
     with ThreadPoolExecutor(workers) as pool:
-        for result in pool.map(run, behaviours):
+        for result in pool.map(run_behaviour, behaviours):
             yield result, result.faults(honest.elapsed_seconds)
 
 

@@ -29,7 +29,7 @@ import psutil
 from secret_plants import PLANTS, SEEN
 from secret_runs import RUNS, USER, Place, try_one
 from secret_scan import Leak, Sampler, Secret
-from secret_watch import Ended, Room, folder_name, watch
+from secret_watch import Folders, Outcome, folder_name, watch
 from sshd import own_sshd
 
 from probes.programs.samba import private_samba
@@ -38,9 +38,9 @@ UNAVAILABLE = 69
 PLANTED_SECONDS = 60.0
 
 
-def plant(folder: Path, *names: str) -> Ended:
+def plant(folder: Path, *names: str) -> Outcome:
     secret = Secret()
-    room = Room(folder / folder_name(names[0]), secret)
+    room = Folders(folder / folder_name(names[0]), secret)
     room.path.mkdir()
     hidden = room.path / "hidden"
     hidden.write_text(f"{secret.password}\n{secret.marked}")

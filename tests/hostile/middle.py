@@ -43,7 +43,7 @@ class Witness:
     leaks: int = 0
     """Messages with the password in them."""
     connections: int = 0
-    applied: int = 0
+    misbehaved: int = 0
     """Times that the behaviour did what it is there for."""
 
     def see(self, message: Buffer) -> None:
@@ -124,13 +124,13 @@ def moments(message: Buffer, reply: bool) -> set[str]:
     return {word}
 
 
-def framed(message: Buffer) -> bytes:
+def frame(message: Buffer) -> bytes:
     """A message with its length in front (MS-SMB2 2.1)."""
     return struct.pack(">I", len(message)) + bytes(message)
 
 
 @contextmanager
-def listening(
+def listen(
     serve: Callable[[socket.socket, Witness], None], secret: bytes
 ) -> Iterator[tuple[int, Witness]]:
     """Serves each client in a thread of its own until the end of the block: port, what was seen."""
@@ -154,7 +154,7 @@ def listening(
             thread.join(5)
 
 
-def between(
+def run_middle(
     server: tuple[str, int], tampers: tuple[Tamper, ...], secret: bytes
 ) -> AbstractContextManager[tuple[int, Witness]]:
     """A middle at work: its port, and what it saw."""
@@ -163,11 +163,11 @@ def between(
         outcome: Outcome = None
         for tamper in tampers:
             if tamper.fits(words, talk):
-                witness.applied += 1
+                witness.misbehaved += 1
                 for edit in tamper.edits:
                     outcome = edit(message, talk)
                 break
-        return [framed(message)] if outcome is None else outcome
+        return [frame(message)] if outcome is None else outcome
 
     def requests(talk: Talk, witness: Witness) -> None:
         for message in _messages(talk.client, talk.server):
@@ -185,7 +185,7 @@ def between(
                 _pass(client, tampered(message, words, talk, witness))
             asking.join()
 
-    return listening(serve, secret)
+    return listen(serve, secret)
 
 
 def _messages(source: socket.socket, other: socket.socket) -> Iterator[Message]:

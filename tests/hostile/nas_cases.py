@@ -56,7 +56,6 @@ BINS = (
     Case("bin, then cleanup", (0,), "", TREE, words=SWEEP),
     Case("bin on a thin volume", (0, 3), EXCLUDE, THIN, prepare=memory("60m"), begin=SPACE),
 )
-"""Recycle bins."""
 
 PRINTER = "printable = yes | print command = cp %s {place}/printed/; rm %s"
 PRINTING = "printing = bsd | disable spoolss = no | load printers = no"

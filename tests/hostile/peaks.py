@@ -14,7 +14,7 @@ LOOK_SECONDS = 0.005
 
 
 @dataclass(frozen=True)
-class Ended:
+class PeakResult:
     code: int
     """Below zero: the signal that ended it."""
     out: str
@@ -33,7 +33,9 @@ def peak_bytes(pid: int | str) -> int:
     return int(peak.split()[0]) * 1024 if peak else 0
 
 
-def run(*arguments: str, seconds: float, environment: dict[str, str] | None = None) -> Ended:
+def run_program(
+    *arguments: str, seconds: float, environment: dict[str, str] | None = None
+) -> PeakResult:
     """The program with these arguments, killed after so many seconds."""
     began, peak = time.monotonic(), 0
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -52,4 +54,4 @@ def run(*arguments: str, seconds: float, environment: dict[str, str] | None = No
         for file in (out, err):
             file.seek(0)
             texts.append(file.read().decode(errors="replace"))
-    return Ended(process.returncode, texts[0], texts[1], elapsed, peak)
+    return PeakResult(process.returncode, texts[0], texts[1], elapsed, peak)

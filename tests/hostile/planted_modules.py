@@ -118,7 +118,7 @@ def imported_by_python_m() -> set[str]:
     return {each.partition(".")[0] for each in outcome.stdout.split()}
 
 
-def planted(root: Path, quick: bool) -> Planted:
+def plant_all(root: Path, quick: bool) -> Planted:
     folders = Planted(root, module_names(libraries=not quick), program_names())
     folders.marker.touch()
     folders.marker.chmod(0o666)
@@ -220,7 +220,7 @@ def run(planted: Planted, way: str, words: list[str], password: str, site: Path)
 
 
 def trial(root: Path, part: str, quick: bool) -> int:
-    plant = planted(root, quick)
+    plant = plant_all(root, quick)
     print(
         f"{len(plant.modules)} modules and {len(plant.programs)} programs in 5 folders below {root}"
     )

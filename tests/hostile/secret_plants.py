@@ -33,7 +33,7 @@ def _child(*arguments: str, environment: dict[str, str] | None = None) -> None:
     _waiting.append(subprocess.Popen(command, stdin=subprocess.PIPE, env=variables))
 
 
-def _short(*arguments: str, environment: dict[str, str] | None = None) -> None:
+def _short_process(*arguments: str, environment: dict[str, str] | None = None) -> None:
     """A process that nobody who only looks now and then would see."""
     subprocess.run(["/bin/true", *arguments], env={**os.environ, **(environment or {})})
 
@@ -42,7 +42,7 @@ def _file(name: str, text: str | bytes, folder: str | Path = "") -> None:
     Path(folder, name).write_bytes(text if isinstance(text, bytes) else text.encode())
 
 
-def _deleted(data: bytes) -> None:
+def _deleted_file(data: bytes) -> None:
     with tempfile.TemporaryFile() as file:
         os.pwrite(file.fileno(), data, 0)
 
@@ -54,7 +54,7 @@ def _pipe(data: bytes) -> None:
     os.close(writing)
 
 
-def _sent(data: bytes, scattered: bool = False) -> None:
+def _sent_message(data: bytes, scattered: bool = False) -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as listening,
         socket.create_connection(listening.getsockname()) as connection,
@@ -116,12 +116,12 @@ SEEN: dict[str, Plant] = {
 
 TRACED: dict[str, Plant] = {
     "core": _die,
-    "execve, argument in hex": lambda secret: _short(secret.encode().hex()),
-    "execve, environment": lambda secret: _short(environment={"WORD": secret}),
-    "write to a deleted file, UTF-16": lambda secret: _deleted(secret.encode("utf-16-le")),
+    "execve, argument in hex": lambda secret: _short_process(secret.encode().hex()),
+    "execve, environment": lambda secret: _short_process(environment={"WORD": secret}),
+    "write to a deleted file, UTF-16": lambda secret: _deleted_file(secret.encode("utf-16-le")),
     "writev to memory": lambda secret: _memory_file(secret.encode()),
-    "send in clear": lambda secret: _sent(b"PASS " + secret.encode()),
-    "sendmsg of the NT hash": lambda secret: _sent(compute_nthash(secret), True),
+    "send in clear": lambda secret: _sent_message(b"PASS " + secret.encode()),
+    "sendmsg of the NT hash": lambda secret: _sent_message(compute_nthash(secret), True),
     "reply of an agent": lambda secret: _pipe(
         json.dumps({"id": 7, "failed": f"no login with {secret}"}).encode() + b"\n"
     ),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 from secret_scan import Sampler, Secret
-from secret_watch import During, Ended, Room, folder_name, watch
+from secret_watch import During, Folders, Outcome, folder_name, watch
 from sshd import Sshd
 
 from probes.programs.samba import Samba
@@ -63,11 +63,11 @@ class Run:
     environment: dict[str, str] = field(default_factory=dict)
 
 
-def try_one(place: Place, name: str, run: Run, traced: bool = True) -> Ended:
+def try_one(place: Place, name: str, run: Run, traced: bool = True) -> Outcome:
     """One run under watch, in folders of its own."""
     secret = Secret() if run.wrong else place.secret
-    room = Room(place.folder / folder_name(name), secret, place.shared)
-    hidden = room.path / "hidden"
+    folders = Folders(place.folder / folder_name(name), secret, place.shared)
+    hidden = folders.path / "hidden"
     hidden.mkdir(parents=True)
     texts = {
         "auth": f"username = {USER}\npassword = {secret.password}\n",
@@ -84,7 +84,7 @@ def try_one(place: Place, name: str, run: Run, traced: bool = True) -> Ended:
     names = {"target": place.target, "shared": str(place.shared), "auth": str(hidden / "auth")}
     start = ["-c", STARTER] if run.by == "starter" else ["-m", "bottleneck"]
     return watch(
-        room,
+        folders,
         [sys.executable, *start, *(each.format(**names) for each in run.arguments)],
         environment=environment,
         typed=run.by == "prompt",

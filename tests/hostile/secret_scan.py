@@ -113,10 +113,10 @@ class Sampler(threading.Thread):
     started a process of its own: no program runs before its first line.
     """
 
-    def __init__(self, forms: Forms, folders: list[Path], handed_over: bool) -> None:
+    def __init__(self, forms: Forms, folders: list[Path], is_in_environment: bool) -> None:
         super().__init__(daemon=True)
-        self.forms, self.folders, self.handed_over = forms, folders, handed_over
-        self.receiver: int | None = None
+        self.forms, self.folders, self.is_in_environment = forms, folders, is_in_environment
+        self.may_hold_pid: int | None = None
         self.leaks: set[Leak] = set()
         self.looked = 0
         self._older = set(os.listdir("/proc"))
@@ -152,7 +152,7 @@ class Sampler(threading.Thread):
         for form in found_in((proc / "cmdline").read_bytes(), self.forms):
             self.leaks.add(Leak("arguments of a process", form))
         children = (proc / f"task/{pid}/children").read_text()
-        if self.handed_over and self.receiver in (None, pid) and not children:
+        if self.is_in_environment and self.may_hold_pid in (None, pid) and not children:
             return
         for form in found_in((proc / "environ").read_bytes(), self.forms):
             self.leaks.add(Leak("environment of a process", form))
@@ -171,20 +171,20 @@ _REQUEST = re.compile(rb'\{"id":\d+,"do":"(?:hold|initiate)",.*"peer":\{')
 DUMPED = b"(core dumped)"
 
 
-def tracing(folder: Path) -> list[str]:
+def tracing_words(folder: Path) -> list[str]:
     """Returns words that have a command watched; a file for each process in the folder."""
     calls = ["-e", f"trace={CALLS}", "-e", "signal=none"]
     return ["strace", "-ff", "-v", "-y", "-s", str(LONGEST_BYTES), *calls, "-o", f"{folder}/of"]
 
 
-def in_trace(folder: Path, forms: Forms, secret: str, handed_over_to: int | None) -> set[Leak]:
+def in_trace(folder: Path, forms: Forms, secret: str, may_hold_pid: int | None) -> set[Leak]:
     """Every leak that the files of a trace show.
 
-    handed_over_to: the process that was started with the secret in its environment.
+    may_hold_pid: the process that was started with the secret in its environment.
     """
     leaks: set[Leak] = set()
     for path in folder.iterdir():
-        first = path.name.endswith(f".{handed_over_to}")
+        first = path.name.endswith(f".{may_hold_pid}")
         with path.open("rb") as lines:
             for line in lines:
                 if first and line.startswith(b"execve("):

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-from secret_scan import Leak, Sampler, Secret, found_in, in_trace, in_tree, tracing
+from secret_scan import Leak, Sampler, Secret, found_in, in_trace, in_tree, tracing_words
 
 RUN_SECONDS = 400.0
 PROMPT = b"Password"
@@ -30,7 +30,7 @@ During = Callable[[psutil.Process, Sampler], None]
 
 
 @dataclass(frozen=True)
-class Ended:
+class Outcome:
     code: int
     out: str
     err: str
@@ -38,7 +38,7 @@ class Ended:
 
 
 @dataclass
-class Room:
+class Folders:
     """The folders of one run: all that it may write to but the share."""
 
     path: Path
@@ -60,33 +60,33 @@ def folder_name(title: str) -> str:
 
 
 def watch(
-    room: Room,
+    dirs: Folders,
     command: list[str],
     *,
     environment: dict[str, str] | None = None,
     typed: bool = False,
     during: During | None = None,
     traced: bool = True,
-) -> Ended:
-    """Runs the command to its end, and tells where the room's secret came to light.
+) -> Outcome:
+    """Runs the command to its end, and tells where the run's secret came to light.
 
     typed: the password is typed at a terminal's prompt. traced: by strace too, which takes root.
     """
     for name in ("cwd", "home", "tmp", "said", "trace"):
-        (room.path / name).mkdir(parents=True, exist_ok=True)
-    variables = {**room.environment(), **(environment or {})}
-    forms = room.secret.forms()
-    handed_over = any(found_in(each.encode(), forms) for each in variables.values())
-    sampler = Sampler(forms, [room.path / "tmp", room.path / "home"], handed_over)
-    prefix = tracing(room.path / "trace") if traced else []
-    with _started(room, [*prefix, *command], variables, typed) as (process, terminal):
+        (dirs.path / name).mkdir(parents=True, exist_ok=True)
+    variables = {**dirs.environment(), **(environment or {})}
+    forms = dirs.secret.forms()
+    is_in_environment = any(found_in(each.encode(), forms) for each in variables.values())
+    sampler = Sampler(forms, [dirs.path / "tmp", dirs.path / "home"], is_in_environment)
+    prefix = tracing_words(dirs.path / "trace") if traced else []
+    with _start(dirs, [*prefix, *command], variables, typed) as (process, our_end):
         watched = _product(process, traced)
         if traced:
             sampler.pass_over(process.pid)
-        sampler.receiver = watched.pid if watched else None
+        sampler.may_hold_pid = watched.pid if watched else None
         sampler.start()
-        if terminal is not None:
-            _type(terminal, room)
+        if our_end is not None:
+            _type(our_end, dirs)
         if during is not None and watched is not None:
             during(watched, sampler)
         if process.stdin is not None:
@@ -94,49 +94,49 @@ def watch(
         code = _wait(process, watched)
         sampler.stop()
     leaks = set(sampler.leaks)
-    for folder in (room.cwd, room.path / "home", room.path / "tmp", room.path / "said", room.share):
+    for folder in (dirs.cwd, dirs.path / "home", dirs.path / "tmp", dirs.path / "said", dirs.share):
         if folder is not None:
             leaks.update(in_tree(folder, forms))
     if traced:
-        receiver = watched.pid if watched is not None and handed_over else None
-        leaks |= in_trace(room.path / "trace", forms, room.secret.password, receiver)
-        shutil.rmtree(room.path / "trace")
-    out, err = ((room.path / "said" / name).read_text(errors="replace") for name in ("out", "err"))
-    return Ended(code, out, err, tuple(sorted(leaks)))
+        receiver = watched.pid if watched is not None and is_in_environment else None
+        leaks |= in_trace(dirs.path / "trace", forms, dirs.secret.password, receiver)
+        shutil.rmtree(dirs.path / "trace")
+    out, err = ((dirs.path / "said" / name).read_text(errors="replace") for name in ("out", "err"))
+    return Outcome(code, out, err, tuple(sorted(leaks)))
 
 
 @contextlib.contextmanager
-def _started(
-    room: Room, command: list[str], environment: dict[str, str], typed: bool
+def _start(
+    dirs: Folders, command: list[str], environment: dict[str, str], typed: bool
 ) -> Iterator[tuple[subprocess.Popen[bytes], int | None]]:
     """The process, and the other end of its terminal or None; both ends of it are ours to close."""
-    terminal, its_end = pty.openpty() if typed else (None, None)
+    our_end, process_end = pty.openpty() if typed else (None, None)
 
     def enter() -> None:
         # Whoever wants a core may have one: what the product does about it is the question.
         resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2)
-        if its_end is not None:
-            fcntl.ioctl(its_end, termios.TIOCSCTTY, 0)
+        if process_end is not None:
+            fcntl.ioctl(process_end, termios.TIOCSCTTY, 0)
 
-    said = room.path / "said"
+    said = dirs.path / "said"
     with (said / "out").open("wb") as out, (said / "err").open("wb") as err:
         process = subprocess.Popen(
             command,
-            stdin=subprocess.PIPE if its_end is None else its_end,
+            stdin=subprocess.PIPE if process_end is None else process_end,
             stdout=out,
             stderr=err,
-            cwd=room.cwd,
+            cwd=dirs.cwd,
             env=environment,
             start_new_session=True,
             preexec_fn=enter,
         )
     try:
-        yield process, terminal
+        yield process, our_end
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        for each in (terminal, its_end):
+        for each in (our_end, process_end):
             if each is not None:
                 os.close(each)
 
@@ -153,17 +153,17 @@ def _product(process: subprocess.Popen[bytes], traced: bool) -> psutil.Process |
     return None if traced else top
 
 
-def _type(terminal: int, room: Room) -> None:
+def _type(our_end: int, dirs: Folders) -> None:
     """Types the password once it is asked for; what the terminal showed becomes a file."""
     text = b""
     until = time.monotonic() + RUN_SECONDS
-    while PROMPT not in text and select.select([terminal], [], [], until - time.monotonic())[0]:
-        text += os.read(terminal, 4096)
-    os.write(terminal, room.secret.password.encode() + b"\n")
-    # Its own answer to the line: a break.
-    while b"\n" not in text and select.select([terminal], [], [], until - time.monotonic())[0]:
-        text += os.read(terminal, 4096)
-    (room.path / "said" / "terminal").write_bytes(text)
+    while PROMPT not in text and select.select([our_end], [], [], until - time.monotonic())[0]:
+        text += os.read(our_end, 4096)
+    os.write(our_end, dirs.secret.password.encode() + b"\n")
+    # The terminal echoes the end of the line.
+    while b"\n" not in text and select.select([our_end], [], [], until - time.monotonic())[0]:
+        text += os.read(our_end, 4096)
+    (dirs.path / "said" / "terminal").write_bytes(text)
 
 
 def _wait(process: subprocess.Popen[bytes], watched: psutil.Process | None) -> int:

@@ -16,12 +16,12 @@ from contextlib import AbstractContextManager
 from typing import Concatenate, ParamSpec
 
 from edits import ERROR, header
-from middle import MORE_PROCESSING, PENDING, SMB1, Witness, command, framed, listening
+from middle import MORE_PROCESSING, PENDING, SMB1, Witness, command, frame, listen
 
 SESSION = 0x77
 
 
-class Link:
+class Connection:
     def __init__(self, sock: socket.socket, witness: Witness) -> None:
         self.sock, self.witness = sock, witness
 
@@ -32,15 +32,15 @@ class Link:
         return request
 
     def give(self, message: bytes) -> None:
-        self.raw(framed(message))
+        self.raw(frame(message))
 
     def raw(self, data: bytes) -> None:
-        self.witness.applied += 1
+        self.witness.misbehaved += 1
         self.sock.sendall(data)
 
     def stay(self) -> None:
         """Silent, but there, until the client leaves."""
-        self.witness.applied += 1
+        self.witness.misbehaved += 1
         while self.sock.recv(1 << 16):
             pass
 
@@ -59,12 +59,12 @@ class Link:
         return data
 
 
-Script = Callable[[Link], None]
+Script = Callable[[Connection], None]
 Given = ParamSpec("Given")
 
 
-def script(work: Callable[Concatenate[Link, Given], object]) -> Callable[Given, Script]:
-    """A script for each set of further arguments."""
+def script(work: Callable[Concatenate[Connection, Given], object]) -> Callable[Given, Script]:
+    """Turns f(link, ...) into a function of the further arguments that returns a Script."""
 
     def of(*arguments: Given.args, **keywords: Given.kwargs) -> Script:
         return lambda link: work(link, *arguments, **keywords) and None
@@ -72,12 +72,12 @@ def script(work: Callable[Concatenate[Link, Given], object]) -> Callable[Given, 
     return of
 
 
-def playing(script: Script, secret: bytes) -> AbstractContextManager[tuple[int, Witness]]:
+def play(script: Script, secret: bytes) -> AbstractContextManager[tuple[int, Witness]]:
     def serve(client: socket.socket, witness: Witness) -> None:
         with client, contextlib.suppress(OSError, EOFError):
-            script(Link(client, witness))
+            script(Connection(client, witness))
 
-    return listening(serve, secret)
+    return listen(serve, secret)
 
 
 # -- messages ----------------------------------------------------------------------------------
@@ -85,10 +85,10 @@ def playing(script: Script, secret: bytes) -> AbstractContextManager[tuple[int, 
 
 def reply(request: bytes, body: bytes, code: int = 0, session: int = 0, shift: int = 0) -> bytes:
     """An SMB2 reply to a request; shift: by how much its number is not the request's."""
-    order, number = (
+    opcode, number = (
         struct.unpack_from(form, request, offset)[0] for form, offset in (("<H", 12), ("<Q", 24))
     )
-    return header(order, number + shift, session, code, flags=3 if code == PENDING else 1) + body
+    return header(opcode, number + shift, session, code, flags=3 if code == PENDING else 1) + body
 
 
 def contexts(hash_number: int = 1, cipher: int = 2, signature: int = 2) -> bytes:
@@ -106,8 +106,8 @@ def contexts(hash_number: int = 1, cipher: int = 2, signature: int = 2) -> bytes
 
 def agreement(
     dialect: int = 0x0311,
-    longest: int = 1 << 20,
-    count: int = 3,
+    max_bytes: int = 1 << 20,
+    context_count: int = 3,
     context_offset: int = 128,
     blob_offset: int = 128,
     blob_bytes: int = 0,
@@ -116,8 +116,10 @@ def agreement(
     """Body of a NEGOTIATE reply (MS-SMB2 2.2.4)."""
     modern = dialect == 0x0311
     able = 0x45 if dialect >= 0x0300 else 0x4 if dialect != 0x0202 else 0
-    fixed = struct.pack("<HHHH16sI", 65, 1, dialect, count if modern else 0, b"hostile-0", able)
-    fixed += struct.pack("<IIIQQ", longest, longest, longest, 0x01DB000000000000, 0)
+    fixed = struct.pack(
+        "<HHHH16sI", 65, 1, dialect, context_count if modern else 0, b"hostile-0", able
+    )
+    fixed += struct.pack("<IIIQQ", max_bytes, max_bytes, max_bytes, 0x01DB000000000000, 0)
     fixed += struct.pack("<HHI", blob_offset, blob_bytes, context_offset if modern else 0)
     return fixed + ((contexts() if listed is None else listed) if modern else b"")
 
@@ -160,73 +162,73 @@ def nt_lm(capabilities: int, key: bytes) -> bytes:
 
 
 @script
-def shouts(link: Link, data: bytes) -> None:
+def shouts(link: Connection, data: bytes) -> None:
     link.raw(data)
     link.stay()
 
 
 @script
-def answers(link: Link, data: bytes) -> None:
+def answers(link: Connection, data: bytes) -> None:
     """One answer to the first message, whatever it was."""
     link.take()
     shouts(data)(link)
 
 
-def drips(link: Link) -> None:
-    for each in framed(reply(link.take(), agreement())):
+def drips(link: Connection) -> None:
+    for each in frame(reply(link.take(), agreement())):
         link.raw(bytes([each]))
         time.sleep(1)
 
 
-def silent(link: Link) -> None:
+def silent(link: Connection) -> None:
     link.stay()
 
 
-def leaves(link: Link) -> None:
-    link.witness.applied += 1
+def leaves(link: Connection) -> None:
+    link.witness.misbehaved += 1
 
 
-def resets(link: Link) -> None:
-    link.witness.applied += 1
+def resets(link: Connection) -> None:
+    link.witness.misbehaved += 1
     link.take()
     link.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
-def echoes(link: Link) -> None:
+def echoes(link: Connection) -> None:
     while True:
         link.give(link.take())
 
 
-def floods(link: Link) -> None:
+def floods(link: Connection) -> None:
     link.take()
     link.again(bytes(4) * 4096, 0)
 
 
-def keeps_alive(link: Link) -> None:
+def keeps_alive(link: Connection) -> None:
     link.again(b"\x85\0\0\0", 0.02)
 
 
-def waits(link: Link) -> None:
-    link.again(framed(reply(link.take(), ERROR, PENDING)))
+def waits(link: Connection) -> None:
+    link.again(frame(reply(link.take(), ERROR, PENDING)))
 
 
-def again_and_again(link: Link) -> None:
-    link.raw(framed(reply(link.take(), agreement())) * 2000)
+def again_and_again(link: Connection) -> None:
+    link.raw(frame(reply(link.take(), agreement())) * 2000)
     link.stay()
 
 
-def wildcards(link: Link) -> None:
+def wildcards(link: Connection) -> None:
     while True:
         link.give(reply(link.take(), agreement(dialect=0x02FF)))
 
 
-def other_number(link: Link) -> None:
+def other_number(link: Connection) -> None:
     link.give(reply(link.take(), agreement(), shift=99))
     link.stay()
 
 
 @script
-def agrees(link: Link, stays: bool = True, **options: int | bytes) -> None:
+def agrees(link: Connection, stays: bool = True, **options: int | bytes) -> None:
     """A negotiation, and then silence."""
     link.give(reply(link.take(), agreement(**options)))  # type: ignore[arg-type]
     if stays:
@@ -234,14 +236,14 @@ def agrees(link: Link, stays: bool = True, **options: int | bytes) -> None:
 
 
 @script
-def blob(link: Link, blob: bytes, **options: int) -> None:
-    """A challenge, or one that is none, for ever."""
+def demands(link: Connection, blob: bytes, **options: int) -> None:
+    """Answers every login message with this blob, a challenge or not."""
     agrees(stays=False)(link)
     while True:
         link.give(reply(link.take(), setup(blob, **options), MORE_PROCESSING, SESSION))
 
 
-def _challenged(link: Link, dialect: int) -> bytes:
+def _challenge_client(link: Connection, dialect: int) -> bytes:
     """Answers until the client has sent its proof; returns that request."""
     agrees(stays=False, dialect=dialect)(link)
     link.give(reply(link.take(), setup(challenge()), MORE_PROCESSING, SESSION))
@@ -249,18 +251,18 @@ def _challenged(link: Link, dialect: int) -> bytes:
 
 
 @script
-def denies(link: Link, code: int, dialect: int = 0x0311) -> None:
-    request = _challenged(link, dialect)
+def denies(link: Connection, code: int, dialect: int = 0x0311) -> None:
+    request = _challenge_client(link, dialect)
     while True:
         link.give(reply(request, ERROR, code, SESSION))
         request = link.take()
 
 
 @script
-def welcomes(link: Link, dialect: int, flags: int = 0, blob: bool = True) -> None:
+def welcomes(link: Connection, dialect: int, flags: int = 0, blob: bool = True) -> None:
     """A login that needs no password, and yes to whatever comes next, with the shortest body."""
     if blob:
-        request = _challenged(link, dialect)
+        request = _challenge_client(link, dialect)
     else:
         agrees(stays=False, dialect=dialect)(link)
         request = link.take()
@@ -277,14 +279,13 @@ def welcomes(link: Link, dialect: int, flags: int = 0, blob: bool = True) -> Non
 
 
 @script
-def cut(link: Link, size: int) -> None:
+def cut(link: Connection, size: int) -> None:
     link.give(reply(link.take(), agreement())[:size])
     link.stay()
 
 
 @script
-def smb1(link: Link, words: bytes, data: bytes) -> None:
-    """An answer to SMB1's NEGOTIATE."""
+def smb1(link: Connection, words: bytes, data: bytes) -> None:
     head = bytearray(link.take()[:32])
     head[:5] = SMB1 + b"\x72"
     struct.pack_into("<IBH", head, 5, 0, 0x88, 0xC843)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from behaviour import ACCESS_DENIED, ACCOUNT_LOCKED, LATE, LOGON_FAILURE, NO_SMB, Terms, attacks
-from middle import framed
+from middle import frame
 from server import (
     TARGET_INFO,
     again_and_again,
     agrees,
     answers,
-    blob,
     challenge,
     contexts,
     cut,
+    demands,
     denies,
     drips,
     echoes,
@@ -51,13 +51,13 @@ STRANGERS = attacks(
             "a byte a second": (LATE, drips),
             "keep-alives for ever": (LATE, keeps_alive),
             "noise": answers(bytes(range(256)) * 64),
-            "noise in a frame": answers(framed(bytes(range(1, 255)) * 9)),
+            "noise in a frame": answers(frame(bytes(range(1, 255)) * 9)),
             "sends back what it gets": (EITHER, echoes),
             "NetBIOS says no": answers(b"\x83\0\0\x01\x8f"),
             "another dialect than asked": agrees(dialect=0x0202),
-            "READs of 4 GiB": (LATE, agrees(longest=0xFFFFFFFF)),
-            "READs of 0 bytes": ("invalid answer", agrees(longest=0)),
-            "65535 contexts": (EITHER, agrees(count=65535)),
+            "READs of 4 GiB": (LATE, agrees(max_bytes=0xFFFFFFFF)),
+            "READs of 0 bytes": ("invalid answer", agrees(max_bytes=0)),
+            "65535 contexts": (EITHER, agrees(context_count=65535)),
             "contexts behind the message": (EITHER, agrees(context_offset=0xFFFFFFF0)),
             "a token behind the message": (EITHER, agrees(blob_offset=0xFFF0, blob_bytes=0xFFFF)),
             "an unknown hash": agrees(listed=contexts(hash_number=9)),
@@ -79,7 +79,7 @@ STRANGERS = attacks(
         Terms("login: ", logins=1): {
             "a challenge again and again": (
                 "never said that the login was over",
-                blob(challenge()),
+                demands(challenge()),
             ),
             "wrong password": ("wrong user or password", denies(LOGON_FAILURE)),
             "access denied": ("access is denied", denies(ACCESS_DENIED)),
@@ -98,20 +98,20 @@ STRANGERS = attacks(
             "encrypted with no key agreed, 2.1": ("login", welcomes(0x0210, 4)),
         },
         Terms("login: ", "login"): {
-            "a challenge of 900 KiB": blob(b"NTLMSSP\0\x02\0\0\0" + bytes(60000)),
-            "a challenge of another kind": blob(challenge(mark=b"KERBEROS")),
-            "target info behind the message": blob(challenge(info_offset=0xFFFFFF00)),
-            "target info of 65535 bytes": blob(challenge(info_bytes=0xFFFF)),
-            "target info without end": blob(
+            "a challenge of 900 KiB": demands(b"NTLMSSP\0\x02\0\0\0" + bytes(60000)),
+            "a challenge of another kind": demands(challenge(mark=b"KERBEROS")),
+            "target info behind the message": demands(challenge(info_offset=0xFFFFFF00)),
+            "target info of 65535 bytes": demands(challenge(info_bytes=0xFFFF)),
+            "target info without end": demands(
                 challenge(target_info=TARGET_INFO[:-4] + b"\x02\0\xff\xff")
             ),
-            "no target info, all flags cleared": blob(challenge(flags=0x201, target_info=b"")),
-            "a challenge longer than told": ("login|never said", blob(challenge(), size=0xFFFF)),
+            "no target info, all flags cleared": demands(challenge(flags=0x201, target_info=b"")),
+            "a challenge longer than told": ("login|never said", demands(challenge(), size=0xFFFF)),
         },
         Terms("login: ", "login", logins=0): {
-            "no challenge": blob(b""),
-            "our own first message back": blob(challenge(kind=1)),
-            "a challenge of 20 bytes": blob(challenge()[:20]),
+            "no challenge": demands(b""),
+            "our own first message back": demands(challenge(kind=1)),
+            "a challenge of 20 bytes": demands(challenge()[:20]),
             "in without a challenge": welcomes(0x0311, blob=False),
         },
         Terms("login: ", "signature", dialect="3.0", logins=1): {

@@ -10,8 +10,8 @@ import edits
 import pytest
 import server
 from behaviour import LOGON_FAILURE, first
-from middle import between
-from peaks import run
+from middle import run_middle
+from peaks import run_program
 
 from probes.programs.samba import private_samba
 
@@ -38,11 +38,11 @@ def ended(tmp_path_factory):
         guest = first("logged in", edits.unsigned, edits.put(66, "H", 1))
         stripped = first("read", edits.unsigned, edits.payload_byte, every=True)
         ends = (
-            server.playing(server.waits, secret),
-            server.playing(server.answers(b"\xff" * 4), secret),
-            server.playing(server.denies(LOGON_FAILURE), secret),
-            between((real.host, real.port), guest, secret),
-            between((real.host, real.port), stripped, secret),
+            server.play(server.waits, secret),
+            server.play(server.answers(b"\xff" * 4), secret),
+            server.play(server.denies(LOGON_FAILURE), secret),
+            run_middle((real.host, real.port), guest, secret),
+            run_middle((real.host, real.port), stripped, secret),
         )
         for name, end in zip(NAMES, ends, strict=True):
             port, witness = stack.enter_context(end)
@@ -50,7 +50,7 @@ def ended(tmp_path_factory):
             words = ["diagnose", f"//127.0.0.1:{port}/share", "--user", "bottleneck", "--yes"]
             words += ["--folder", folder, "--dialects", "3.1.1", "--budget", str(BUDGET_SECONDS)]
             environment = {**os.environ, "BOTTLENECK_PASSWORD": SECRET}
-            endings[name] = run(*words, seconds=120, environment=environment), witness
+            endings[name] = run_program(*words, seconds=120, environment=environment), witness
         yield endings
 
 
@@ -91,7 +91,7 @@ def test_it_ends_in_little_memory_with_nothing_told(name, ended):
     run, witness = ended[name]
     said = run.out + run.err
     assert 0 < run.peak_bytes <= COORDINATOR_BYTES
-    assert witness.applied and not witness.leaks and not witness.weak_logins
+    assert witness.misbehaved and not witness.leaks and not witness.weak_logins
     assert witness.logins <= witness.connections
     assert SECRET not in said and "Traceback" not in said
     assert said.replace("\n", "").isprintable()

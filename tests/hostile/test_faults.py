@@ -19,6 +19,6 @@ def test_a_fault_before_the_start_is_told_in_a_document_and_leaves_nothing() -> 
 
 
 def test_a_broken_promise_is_marked_and_ends_with_1() -> None:
-    broken = faults.Seen("1", "early", ["a traceback"], "exit 0, complete")
+    broken = faults.Record("1", "early", ["a traceback"], "exit 0, complete")
     assert faults.mark(broken) == "X"
     assert "early: a traceback" in faults.row_lines("smbd killed", [broken])

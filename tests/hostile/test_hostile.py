@@ -10,20 +10,20 @@ from typing import Any
 
 import pytest
 from behaviour import Behaviour
-from trial import BEHAVIOURS, CHILD_BYTES, COORDINATOR_BYTES, FIRST, SECRET, TOO_LATE, Result
+from trial import BEHAVIOURS, CHILD_BYTES, COORDINATOR_BYTES, EACH_ONCE, LATE_FAULT, SECRET, Result
 
 LEAST_BEHAVIOURS = 60
 TRIAL = Path(__file__).with_name("trial.py")
 
 
 @pytest.fixture(
-    scope="session", params=[FIRST, pytest.param(BEHAVIOURS, marks=pytest.mark.long)], ids=len
+    scope="session", params=[EACH_ONCE, pytest.param(BEHAVIOURS, marks=pytest.mark.long)], ids=len
 )
 def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Returns the results of trial.py, run in a process of its own, and its output."""
     results = tmp_path_factory.mktemp("hostile") / "results.json"
     command = [sys.executable, str(TRIAL), "--json", str(results)]
-    command += ["--first", "--workers", "2"] if request.param is FIRST else []
+    command += ["--first", "--workers", "2"] if request.param is EACH_ONCE else []
     done = subprocess.run(command, capture_output=True, text=True)
     assert results.exists(), done.stdout + done.stderr
     document = {**json.loads(results.read_text()), "printed": done.stdout}
@@ -35,7 +35,7 @@ def test_nobody_fools_us(trial: dict[str, Any]) -> None:
     """Each is refused for its reason or is harmless; one login, no other host, one line of text."""
     behaviours = {each.name: each for each in BEHAVIOURS}
     results = [Result(**each) for each in trial["results"]]
-    faults = [(each, set(each.faults(behaviours[each.name])) - {TOO_LATE}) for each in results]
+    faults = [(each, set(each.faults(behaviours[each.name])) - {LATE_FAULT}) for each in results]
     assert [each for each in faults if each[1]] == []
 
 
@@ -67,7 +67,7 @@ def test_a_fault_is_seen() -> None:
     """The judgement itself: an accepted lie, a late end, a second login, a foreign host."""
     lie = Behaviour("a lie", "wrong signature")
     text, addresses = "a reply came with a wrong signature", ("127.0.0.1",)
-    good = Result(lie.name, "failed", text, None, "", 1.0, 8.0, 1, addresses, logins=1, applied=1)
+    good = Result(lie.name, "failed", text, None, "", 1.0, 8.0, 1, addresses, 1, misbehaved=1)
     assert good.faults(lie) == []
     for change in (
         {"outcome": "measured", "hash_ok": True},
@@ -79,7 +79,7 @@ def test_a_fault_is_seen() -> None:
         {"logins": 2},
         {"weak_logins": 1},
         {"leaks": 1},
-        {"applied": 0},
+        {"misbehaved": 0},
         {"asked_hosts": ("127.0.0.1", "127.0.0.77")},
         {"outcome": "lost"},
     ):

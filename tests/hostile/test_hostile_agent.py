@@ -17,7 +17,7 @@ LEAST_BEHAVIOURS = 60
 def test_a_hostile_agent_ends_its_run_in_time_and_in_little_memory(name: str) -> None:
     """The others are behind the command: each takes a run's own seconds."""
     (behaviour,) = [each for each in BEHAVIOURS if each.name == name]
-    result = hostile_agent.run(behaviour)
+    result = hostile_agent.run_behaviour(behaviour)
     assert result.faults(hostile_agent.GIVE_UP_SECONDS) == [], result
 
 

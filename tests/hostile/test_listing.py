@@ -22,7 +22,7 @@ def listed_entry(name: str, folder: bool = False, number: int = 0, attributes: i
 
 
 @pytest.fixture
-def walked(monkeypatch: pytest.MonkeyPatch) -> Any:
+def walk_server(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Returns a walk of a server that lists each folder like this."""
 
     class Session:
@@ -51,34 +51,34 @@ def walked(monkeypatch: pytest.MonkeyPatch) -> Any:
     return walk
 
 
-def test_no_more_names_are_taken_than_a_tree_may_have(walked: Any) -> None:
-    paths = walked(lambda path: [listed_entry(f"film {number}") for number in range(30_000)])
+def test_no_more_names_are_taken_than_a_tree_may_have(walk_server: Any) -> None:
+    paths = walk_server(lambda path: [listed_entry(f"film {number}") for number in range(30_000)])
     assert len(paths) <= listing.MOST_LISTED
 
 
-def test_folders_within_folders_without_end_are_left(walked: Any) -> None:
+def test_folders_within_folders_without_end_are_left(walk_server: Any) -> None:
     def nested(path: str) -> Iterator[Any]:
         return iter([listed_entry(f"{number}", folder=True) for number in range(100)])
 
-    assert walked(nested) == []
+    assert walk_server(nested) == []
     deepest: list[int] = []
 
     def deep(path: str) -> Iterator[Any]:
         deepest.append(path.count("\\"))
         yield listed_entry("below", folder=True)
 
-    assert walked(deep) == []
+    assert walk_server(deep) == []
     assert max(deepest) <= listing.MOST_DEPTH
 
 
-def test_a_folder_that_is_met_again_is_not_entered_again(walked: Any) -> None:
+def test_a_folder_that_is_met_again_is_not_entered_again(walk_server: Any) -> None:
     opened_paths: list[str] = []
 
     def circle(path: str) -> Iterator[Any]:
         opened_paths.append(path)
         yield from (listed_entry("round", folder=True, number=7), listed_entry("film", number=8))
 
-    assert len(walked(circle)) == 1
+    assert len(walk_server(circle)) == 1
     assert opened_paths == ["top", "top\\round"]
 
 
@@ -86,14 +86,14 @@ def test_a_folder_that_is_met_again_is_not_entered_again(walked: Any) -> None:
     "name",
     ["..", ".", "", "a\x1b[2Jb", "a\nb", "..\\..\\etc", "a/b", "stream:s", "x" * 256, "a\x9bb"],
 )
-def test_a_name_that_is_none_is_passed_over(walked: Any, name: str) -> None:
-    paths = walked(lambda path: [listed_entry(name), listed_entry("film")])
+def test_a_name_that_is_none_is_passed_over(walk_server: Any, name: str) -> None:
+    paths = walk_server(lambda path: [listed_entry(name), listed_entry("film")])
     assert [each.path for each in paths] == ["top\\film"]
 
 
 @pytest.mark.parametrize("attribute", [0x400, 0x1000, 0x40000, 0x400000], ids=hex)
 def test_links_and_what_a_tape_or_a_cloud_would_have_to_bring_are_passed_over(
-    walked: Any, attribute: int
+    walk_server: Any, attribute: int
 ) -> None:
     odd = listed_entry("odd", attributes=0x20 | attribute)
-    assert len(walked(lambda path: [odd, listed_entry("film")])) == 1
+    assert len(walk_server(lambda path: [odd, listed_entry("film")])) == 1

@@ -10,7 +10,7 @@ from pathlib import Path
 import edits
 import pytest
 from behaviour import first
-from middle import between
+from middle import run_middle
 
 from probes.core.stage import Refused
 from probes.programs.samba import Samba, private_samba
@@ -59,11 +59,11 @@ def test_a_listing_that_is_none_is_refused_and_the_server_named(
     server: Samba, listing: bytes
 ) -> None:
     tampers = first("list", edits.listing(listing), every=True)
-    with between((server.host, server.port), tampers, SECRET.encode()) as (port, witness):
+    with run_middle((server.host, server.port), tampers, SECRET.encode()) as (port, witness):
         peer = replace(server.endpoint, host="127.0.0.1", port=port)
         with pytest.raises(Refused, match="127.0.0.1/.*list .*(the server sent|invalid)"):
             hold(Setting(0.0), peer).__enter__()
-        assert witness.applied == 1
+        assert witness.misbehaved == 1
 
 
 def test_a_file_of_the_year_60000_is_listed_as_young() -> None:

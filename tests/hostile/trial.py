@@ -32,9 +32,9 @@ from typing import Any
 from behaviour import LATE, THIRD_HOST, Behaviour
 from downgrades import DOWNGRADES, REDIRECTS
 from lies import HOLDING, LIES, PROTECTED
-from middle import between
+from middle import run_middle
 from peaks import peak_bytes
-from server import playing
+from server import play
 from strangers import STRANGERS
 from waiting import HARMLESS, LATE_AT, WAITING
 
@@ -50,7 +50,7 @@ from probes.stages import smb_copy
 BEHAVIOURS: tuple[Behaviour, ...] = sum(
     (PROTECTED, LIES, HOLDING, DOWNGRADES, REDIRECTS, LATE_AT, WAITING, STRANGERS, HARMLESS), ()
 )
-FIRST = tuple(
+EACH_ONCE = tuple(
     {
         (each.name.partition(":")[0], each.server, each.outcome): each
         for each in reversed(BEHAVIOURS)
@@ -65,8 +65,9 @@ REQUEST_BYTES = 64 * 1024
 STEP_SECONDS = 2.0
 WINDOW_SECONDS = 3.0
 DEADLINE_SECONDS, PRODUCT_DEADLINE_SECONDS, PATIENCE_SECONDS = 8.0, 15.0, 60.0
-LATE_SECONDS, TOO_LATE = 1.0, "it ended late"
-SEEN = ("logins", "weak_logins", "leaks", "applied")
+LATE_SECONDS = 1.0
+LATE_FAULT = "it ended late"
+WITNESS_COUNTS = ("logins", "weak_logins", "leaks", "misbehaved")
 CHILD_BYTES, COORDINATOR_BYTES = 512 << 20, 256 << 20
 OPTIONS = {
     "plain": ("server min protocol = NT1",),
@@ -86,7 +87,7 @@ class Result:
     text: str
     """The product's own line; "" where it measured."""
     hash_ok: bool | None
-    by: str
+    modes: str
     """Dialect, signing and encryption that the details tell."""
     elapsed_seconds: float
     allowed_seconds: float
@@ -96,19 +97,19 @@ class Result:
     logins: int = 0
     weak_logins: int = 0
     leaks: int = 0
-    applied: int = 0
+    misbehaved: int = 0
 
     def faults(self, behaviour: Behaviour) -> list[str]:
         """In how far the product was fooled; none: all is well."""
         measured = self.outcome == "measured"
         checks = {
-            TOO_LATE: self.elapsed_seconds > self.allowed_seconds + LATE_SECONDS,
+            LATE_FAULT: self.elapsed_seconds > self.allowed_seconds + LATE_SECONDS,
             "it took too much memory": not 0 < self.child_peak_bytes <= CHILD_BYTES,
             "it logged in more than once": self.logins > 1 + behaviour.with_folder,
             "it logged in by something older than NTLMv2": self.weak_logins > 0,
             "it sent its password": self.leaks > 0,
             "it asked another host": any(each != "127.0.0.1" for each in self.asked_hosts),
-            "the behaviour never happened": not self.applied,
+            "the behaviour never happened": not self.misbehaved,
             "an agent was lost": self.outcome == "lost",
             "its text is no single line": not self.text.isprintable(),
             "its text holds the password": SECRET in self.text,
@@ -117,7 +118,7 @@ class Result:
             checks["a harmless copy was not measured"] = not (measured and self.hash_ok)
         elif behaviour.outcome == "told":
             checks["a copy was not measured"] = not (measured and self.hash_ok)
-            checks["a lesser protection was not told"] = not re.search(behaviour.says, self.by)
+            checks["a lesser protection was not told"] = not re.search(behaviour.says, self.modes)
         elif behaviour.outcome == "mismatch":
             checks["altered content was taken for right"] = not (measured and self.hash_ok is False)
         else:
@@ -175,26 +176,26 @@ class Trial:
         (folder / source_name(folder.name)).hardlink_to(self._shared / "payload")
         secret = SECRET.encode()
         if isinstance(behaviour.does, tuple):
-            peer = between((server.host, server.port), behaviour.does, secret)
+            peer = run_middle((server.host, server.port), behaviour.does, secret)
         else:
-            peer = playing(behaviour.does, secret)
+            peer = play(behaviour.does, secret)
         access = Access(server.username, server.password)
         with peer as (port, witness):
             place = {"share": server.share, "folder": f"run-{number}", "access": access}
             endpoint = Endpoint("127.0.0.1", port, **place)
             result = agent.copy(behaviour, endpoint, str(self.folder / "client"))
-        counts = {name: getattr(witness, name) for name in SEEN}
+        counts = {name: getattr(witness, name) for name in WITNESS_COUNTS}
         return replace(result, **counts)
 
 
 class Agent:
-    """One watched agent, which does one copy after the other."""
+    """One watched agent, which copies in turn; step_seconds: 0: the product's own limits."""
 
     def __init__(self, log: Path, step_seconds: float) -> None:
         self._log = log
         self._allowed = DEADLINE_SECONDS if step_seconds else PRODUCT_DEADLINE_SECONDS
         self._window = max(WINDOW_SECONDS, step_seconds)
-        # A slow machine is late, and not fooled.
+        # Waits longer than allowed, so that a slow machine is late rather than cut off.
         self._deadline = PATIENCE_SECONDS if step_seconds else PRODUCT_DEADLINE_SECONDS
         watched = Path(__file__).with_name("watched_agent.py")
         command = [sys.executable, str(watched), str(log), str(step_seconds)]
@@ -217,13 +218,15 @@ class Agent:
             request_bytes=REQUEST_BYTES,
             depth=8,
         )
-        outcome, text, hash_ok, by = "measured", "", None, ""
+        outcome, text, hash_ok, modes = "measured", "", None, ""
         earlier, began = self.host.number, time.monotonic()
         try:
             with self._with_folder(behaviour, peer) as endpoint:
                 ran = self.host.initiate(smb_copy.STAGE.name, setting, endpoint, self._deadline)
             hash_ok = ran.details["hash_ok"]
-            by = " ".join(str(ran.details[word]) for word in ("dialect", "signing", "encryption"))
+            modes = " ".join(
+                str(ran.details[word]) for word in ("dialect", "signing", "encryption")
+            )
         except hosts.StageError as error:
             outcome, text = "failed", str(error)
         except Refused as error:
@@ -236,8 +239,8 @@ class Agent:
         allowed = self._allowed
         if behaviour.with_folder:
             allowed += self._allowed + hosts.CLOSING_SECONDS
-        peak, asked_hosts = self._heard(set(range(earlier + 1, self.host.number + 1)))
-        facts = (behaviour.name, outcome, text, hash_ok, by, elapsed, allowed)
+        peak, asked_hosts = self._read_log(set(range(earlier + 1, self.host.number + 1)))
+        facts = (behaviour.name, outcome, text, hash_ok, modes, elapsed, allowed)
         return Result(*facts, child_peak_bytes=peak, asked_hosts=asked_hosts)
 
     @contextmanager
@@ -250,8 +253,8 @@ class Agent:
         with self.host.hold(run_folder.NAME, setting, peer, self._deadline) as endpoint:
             yield endpoint
 
-    def _heard(self, due: set[int]) -> tuple[int, tuple[str, ...]]:
-        """The highest peak of these requests' children, and whom anything in the agent asked."""
+    def _read_log(self, due: set[int]) -> tuple[int, tuple[str, ...]]:
+        """Returns the children's highest peak, and the hosts that the agent asked."""
         until = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < until:
             lines = [json.loads(line) for line in self._log.read_text().splitlines()[self._read :]]
@@ -264,11 +267,11 @@ class Agent:
         return 0, ()
 
 
-def run(
+def run_all(
     behaviours: list[Behaviour], workers: int, step_seconds: float
 ) -> tuple[list[Result], dict[str, Any]]:
-    """All of them, several at a time; results in the order of the table, and the whole's facts."""
-    # the longest first: they wait for the same clock
+    """Runs the behaviours in parallel; returns results in their order, and facts of the run."""
+    # The longest first, so that their waits overlap.
     order = sorted(enumerate(behaviours), key=lambda pair: not pair[1].product_limits)
     results: dict[int, Result] = {}
     began, local = time.monotonic(), threading.local()
@@ -305,7 +308,7 @@ def line(behaviour: Behaviour, result: Result) -> str:
     return (
         f"{'FOOLED ' if faults else 'ok     '}{behaviour.name:<58.58} {outcome:<9}"
         f"{result.elapsed_seconds:6.2f} s {result.child_peak_bytes >> 20:4d} MiB  "
-        f"{'; '.join(faults) + ': ' if faults else ''}{result.text}{result.by}"
+        f"{'; '.join(faults) + ': ' if faults else ''}{result.text}{result.modes}"
     )
 
 
@@ -316,10 +319,10 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=16)
     parser.add_argument("--json", help="write the results there")
     options = parser.parse_args()
-    among = FIRST if options.first else BEHAVIOURS
+    among = EACH_ONCE if options.first else BEHAVIOURS
     behaviours = [each for each in among if options.only in each.name]
     step_seconds = PATIENCE_SECONDS if options.first else STEP_SECONDS
-    results, facts = run(behaviours, options.workers, step_seconds)
+    results, facts = run_all(behaviours, options.workers, step_seconds)
     if options.json:
         document = {"results": [asdict(each) for each in results], **facts}
         Path(options.json).write_text(json.dumps(document, indent=1))

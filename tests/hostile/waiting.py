@@ -16,7 +16,7 @@ from behaviour import (
     attacks,
     first,
 )
-from middle import framed
+from middle import frame
 
 WAITING = attacks(
     {
@@ -91,7 +91,7 @@ WAITING = attacks(
 
 def _behaviours_at(what: str, moment: str) -> tuple[Behaviour, ...]:
     """One moment at which the peer is not there as it should be."""
-    garbage = framed(b"\xfeSMB" + bytes(range(200)))
+    garbage = frame(b"\xfeSMB" + bytes(range(200)))
     return attacks(
         {
             Terms(f"waiting: {what}: ", LATE): {

@@ -42,7 +42,7 @@ def wait(pid: int, options: int = 0) -> tuple[int, int]:
     return ended, status
 
 
-class Watched(server.Agent):
+class WatchedHost(server.Agent):
     def reap(self, task: server.Task) -> None:
         super().reap(task)
         log(number=task.number, peak_bytes=wait.peak_bytes)  # type: ignore[attr-defined]
@@ -56,5 +56,5 @@ if __name__ == "__main__":
     importlib.import_module("probes.smb.impacket_session")
     os.waitpid = wait
     sys.addaudithook(hear)
-    server.Agent = Watched  # type: ignore[misc]
+    server.Agent = WatchedHost  # type: ignore[misc]
     server.main()

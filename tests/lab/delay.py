@@ -109,7 +109,7 @@ def missing() -> list[str]:
 
 
 @contextmanager
-def delayed(
+def delay_path(
     seconds_each_way: float,
     bytes_per_second: float | None = None,
     *,
@@ -124,12 +124,12 @@ def delayed(
     with ExitStack() as stack:
         client, client_device = _end(stack, CLIENT_ADDRESS, mtu_bytes)
         server, server_device = _end(stack, SERVER_ADDRESS, mtu_bytes)
-        stack.enter_context(_carrying((client_device, server_device), line, line))
+        stack.enter_context(_carry((client_device, server_device), line, line))
         yield DelayedPath(client, server, 2 * seconds_each_way)
 
 
 @contextmanager
-def joined(
+def join_hosts(
     ends: tuple[tuple[int, str, str], tuple[int, str, str]],
     line: Line,
     back: Line,
@@ -147,15 +147,15 @@ def joined(
         for pid, name, address in ends:
             with _inside(Path(f"/proc/{pid}/ns/net")):
                 devices.append(_device(stack, name, address, mtu_bytes, tunnel=tunnel))
-        stack.enter_context(_carrying((devices[0], devices[1]), line, back))
+        stack.enter_context(_carry((devices[0], devices[1]), line, back))
         yield
 
 
 @contextmanager
-def _carrying(devices: tuple[int, int], line: Line, back: Line) -> Iterator[None]:
+def _carry(devices: tuple[int, int], line: Line, back: Line) -> Iterator[None]:
     """Both directions between two devices; each draws its own losses."""
     back = replace(back, seed=line.seed + 1)
-    with _forwarding(*devices, line), _forwarding(*devices[::-1], back):
+    with _forward(*devices, line), _forward(*devices[::-1], back):
         yield
 
 
@@ -214,7 +214,7 @@ def _enter(namespace_fd: int) -> None:
 
 
 @contextmanager
-def _forwarding(taken: int, target: int, line: Line) -> Iterator[None]:
+def _forward(taken: int, target: int, line: Line) -> Iterator[None]:
     parent = os.getpid()
     child = os.fork()
     if not child:

@@ -67,12 +67,12 @@ def disc(planted: Disc, prepare: Callable[[Path, Path], None] | None = None) -> 
             prepare(Path(f"/proc/{os.getpid()}/fd/{content}"), Path(folder))
         file = Path(folder, "disc")
         file.touch()
-        stack.enter_context(_served(planted, content, file))
-        yield stack.enter_context(_attached(file))
+        stack.enter_context(_serve(planted, content, file))
+        yield stack.enter_context(_attach(file))
 
 
 @contextlib.contextmanager
-def _served(planted: Disc, content: int, file: Path) -> Iterator[None]:
+def _serve(planted: Disc, content: int, file: Path) -> Iterator[None]:
     command = ["setpriv", "--pdeathsig", "KILL", "--", sys.executable, str(SERVER)]
     command += [json.dumps(asdict(planted)), str(content), str(file)]
     server = subprocess.Popen(
@@ -94,7 +94,7 @@ def _served(planted: Disc, content: int, file: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _attached(file: Path) -> Iterator[Path]:
+def _attach(file: Path) -> Iterator[Path]:
     """A loop device over the file that goes with its last user, which is at least this block."""
     device = Path(call("losetup", "--find", "--show", "--direct-io=on", file).strip())
     holder = os.open(device, os.O_RDONLY)

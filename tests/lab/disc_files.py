@@ -40,19 +40,19 @@ def ext4(folder: str, owner: str, room: tuple[float, float], *, fragments: bool)
         options = ["-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", "-m", "0"]
         options += ["-i", str(1 << 20), "-J", "size=16"]
         subprocess.run(["mkfs.ext4", "-q", "-F", *options, content], check=True)
-        with _mounted(content, work) as root:
+        with _mount(content, work) as root:
             subprocess.run(["install", "-d", "-o", owner, "-m", "0700", root / folder], check=True)
             size_bytes = content.stat().st_size
             _taken_but_for(root, room[0] * size_bytes, room[1] * size_bytes)
             if fragments:
-                _fragmented(root / folder / FRAGMENTED)
+                _fragment(root / folder / FRAGMENTED)
                 subprocess.run(["chown", owner, root / folder / FRAGMENTED], check=True)
 
     return prepare
 
 
 @contextlib.contextmanager
-def _mounted(content: Path, work: Path) -> Iterator[Path]:
+def _mount(content: Path, work: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir=work) as folder:
         subprocess.run(["mount", "-o", "loop", content, folder], check=True)
         try:
@@ -69,14 +69,14 @@ def _taken_but_for(root: Path, from_bytes: float, to_bytes: float) -> None:
     Path("/sys/fs/ext4", device.name, "reserved_clusters").write_text("0")
     for filler_bytes in FILLERS_BYTES:
         number = 0
-        while _allocated(folder / f"{PLANTED}{filler_bytes}-{number}", filler_bytes):
+        while _allocate(folder / f"{PLANTED}{filler_bytes}-{number}", filler_bytes):
             number += 1
     for file in folder.iterdir():
         if all(from_bytes <= start and end <= to_bytes for start, end in extents(file)):
             file.unlink()
 
 
-def _allocated(file: Path, size_bytes: int) -> bool:
+def _allocate(file: Path, size_bytes: int) -> bool:
     """Whether there was room for all of the file; else it has what there was."""
     try:
         with file.open("wb") as filler:
@@ -88,7 +88,7 @@ def _allocated(file: Path, size_bytes: int) -> bool:
     return True
 
 
-def _fragmented(file: Path) -> None:
+def _fragment(file: Path) -> None:
     """A file in one piece, cut: what lay between its fragments is taken out of it."""
     with file.open("wb") as film:
         size = FRAGMENTS * (FRAGMENT_BYTES + GAP_BYTES)
@@ -113,7 +113,7 @@ def extents(file: Path) -> list[tuple[int, int]]:
     return pieces
 
 
-def filled(filesystem: str, full_ratio: float, content: Path, work: Path) -> None:
+def fill_disc(filesystem: str, full_ratio: float, content: Path, work: Path) -> None:
     """Makes a file system on a disc's content, and reserves so much of it for files."""
     ext4 = ["-F", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"]
     call(f"mkfs.{filesystem}", "-q", *(ext4 if filesystem == "ext4" else ["-f", "-K"]), content)

@@ -36,7 +36,7 @@ class Foreign:
 
 
 @contextlib.contextmanager
-def watching(groups: Sequence[str]) -> Iterator[Foreign]:
+def watch_machine(groups: Sequence[str]) -> Iterator[Foreign]:
     """Watch the machine until the block ends; groups: the names of the lab's own cgroups."""
     foreign, stop = Foreign(), threading.Event()
     watcher = threading.Thread(target=_watch, args=(groups, foreign, stop), daemon=True)

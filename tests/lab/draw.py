@@ -177,7 +177,7 @@ def lift(kind: str, plant: str) -> str:
     return "" if kind in NOT_LIFTED else " ".join(lifted)
 
 
-def drawn(count: int, seed: str) -> tuple[LabWorld, ...]:
+def draw_worlds(count: int, seed: str) -> tuple[LabWorld, ...]:
     """So many worlds of a seed; each kind comes before one comes again. More begin with fewer."""
     order = random.Random(seed)
     kinds: list[str] = []

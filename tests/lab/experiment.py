@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from disc_files import PLANTED
-from disturbance import TOO_MUCH_CORES, watching
+from disturbance import TOO_MUCH_CORES, watch_machine
 from host import SHARE, USER
-from judge import MISSED, NOT_COUNTED, WRONG, Judged, Ratio, rates, verdicts
-from law import broken
+from judge import MISSED, NOT_COUNTED, WRONG, JudgedCopy, Ratio, rates, verdicts
+from law import broken_laws
 from prove import iperf3
 from truth import MB, LabWorld
 from world import World, world
@@ -41,14 +41,13 @@ class Terms:
     beside: bool = True
     """Whether iperf3 is run too."""
     reports: Path | None = None
-    """Folder for each report."""
 
     def budget_of(self, case: LabWorld) -> int:
         return max(self.budget_seconds, case.least_budget_seconds)
 
 
 @dataclass(frozen=True)
-class Ran:
+class Result:
     world: str
     planted: str = ""
     clear: bool = True
@@ -60,7 +59,7 @@ class Ran:
     allowed_seconds: float = 60
     iperf3_bytes_per_second: dict[str, float] = field(default_factory=dict)
     """By verb; empty where it was not run."""
-    verdicts: tuple[Judged, ...] = ()
+    verdicts: tuple[JudgedCopy, ...] = ()
     rates: tuple[Ratio, ...] = ()
     headline: str | None = None
     """The copy that the summary speaks of."""
@@ -86,12 +85,12 @@ class Ran:
         return not self.broke and not {row.grade for row in self.verdicts} & {WRONG, MISSED}
 
     @property
-    def counted(self) -> tuple[Judged, ...]:
+    def counted(self) -> tuple[JudgedCopy, ...]:
         """The verdicts of copies that could be made at all."""
         return tuple(row for row in self.verdicts if row.grade != NOT_COUNTED)
 
 
-def undisturbed(case: LabWorld, attempts: int, run: Callable[[LabWorld], Ran]) -> Ran:
+def run_undisturbed(case: LabWorld, attempts: int, run: Callable[[LabWorld], Result]) -> Result:
     """The experiment, again where somebody else on the machine spoilt it; the last one counts.
 
     Only a disturbance that was measured apart from the product is a reason to repeat.
@@ -105,14 +104,14 @@ def undisturbed(case: LabWorld, attempts: int, run: Callable[[LabWorld], Ran]) -
     return run(case)
 
 
-def experiment(case: LabWorld, terms: Terms) -> Ran:
+def experiment(case: LabWorld, terms: Terms) -> Result:
     """Build the world, run the product in it, judge its report."""
     budget_seconds = terms.budget_of(case)
     with world(case.plant) as lab:
         verbs = ("push", "pull") if terms.beside else ()
         references = {verb: iperf3(lab, verb, 3) for verb in verbs}
         file = lab.work / "report.json"
-        with watching(lab.groups) as foreign:
+        with watch_machine(lab.groups) as foreign:
             words = ["diagnose", *size_options(case)]
             code, elapsed, message = product(
                 lab, words, file, budget_seconds, agent=terms.agent, ordinary=terms.ordinary
@@ -122,7 +121,7 @@ def experiment(case: LabWorld, terms: Terms) -> Ran:
     if terms.reports is not None and text:
         terms.reports.mkdir(parents=True, exist_ok=True)
         (terms.reports / f"{case.name}.json").write_text(text)
-    return judged(
+    return judge_run(
         case,
         json.loads(text) if text else None,
         terms,
@@ -136,11 +135,13 @@ def experiment(case: LabWorld, terms: Terms) -> Ran:
     )
 
 
-def judged(case: LabWorld, report: dict[str, Any] | None, terms: Terms, **keywords: Any) -> Ran:
+def judge_run(
+    case: LabWorld, report: dict[str, Any] | None, terms: Terms, **keywords: Any
+) -> Result:
     """Returns what a report says of a world, and what else was seen of its run."""
     references = keywords.get("iperf3_bytes_per_second", {})
     parsed = from_json(report) if report else None
-    return Ran(
+    return Result(
         world=case.name,
         planted=case.planted,
         clear=case.clear,
@@ -148,12 +149,12 @@ def judged(case: LabWorld, report: dict[str, Any] | None, terms: Terms, **keywor
         verdicts=tuple(verdicts(case, report, agent=terms.agent)) if report else (),
         rates=tuple(rates(case, report, references)) if report else (),
         headline=report["diagnosis"]["headline"] if report else None,
-        unlawful=broken(parsed, diagnose(parsed)) if parsed else (),
+        unlawful=broken_laws(parsed, diagnose(parsed)) if parsed else (),
         **keywords,
     )
 
 
-def judged_again(folder: Path, worlds: Sequence[LabWorld], terms: Terms) -> Iterator[Ran]:
+def judged_again(folder: Path, worlds: Sequence[LabWorld], terms: Terms) -> Iterator[Result]:
     """Yields what each world's saved report (WORLD.json) says with today's analysis: no measuring.
 
     A world without one is left out; a file that is no report counts as a run that broke.
@@ -162,14 +163,14 @@ def judged_again(folder: Path, worlds: Sequence[LabWorld], terms: Terms) -> Iter
         file = folder / f"{case.name}.json"
         if file.exists():
             try:
-                document = diagnosed(file)
+                document = rediagnose(file)
             except ReportError as error:
-                yield judged(case, None, terms, message=str(error))
+                yield judge_run(case, None, terms, message=str(error))
             else:
-                yield judged(case, document, terms, elapsed_seconds=document["elapsed_seconds"])
+                yield judge_run(case, document, terms, elapsed_seconds=document["elapsed_seconds"])
 
 
-def diagnosed(file: Path) -> dict[str, Any]:
+def rediagnose(file: Path) -> dict[str, Any]:
     """CONTRACT's document of a saved report, its diagnosis anew. Errors: ReportError."""
     report = load(file)
     return to_json(report, diagnose(report))
@@ -230,7 +231,7 @@ def left_behind(lab: World) -> list[str]:
     return remaining
 
 
-def show(ran: Ran) -> None:
+def show(ran: Result) -> None:
     """One world's rows: planted, found, and how the rates compare."""
     late = " LATE" if ran.elapsed_seconds > ran.allowed_seconds else ""
     print(f"\n{ran.world}: {ran.planted}")

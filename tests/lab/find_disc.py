@@ -26,7 +26,7 @@ from typing import Any
 import typer
 from cgroups import call
 from disc import disc, missing
-from disc_files import filled
+from disc_files import fill_disc
 from experiment import AS_USER
 from platter import Disc, Weak
 
@@ -113,11 +113,11 @@ FILES = (
 """File system, how full it is, what the files are for, and the disc."""
 
 
-def by_files(filesystem: str, full: float, verb: str, planted: Disc) -> list[Figure]:
+def zone_lines(filesystem: str, full: float, verb: str, planted: Disc) -> list[Figure]:
     """Each zone that was reached against what is planted there, and the words of a flat disc."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        disc(planted, lambda content, work: filled(filesystem, full, content, work)) as device,
+        disc(planted, lambda content, work: fill_disc(filesystem, full, content, work)) as device,
     ):
         call("mount", device, folder)
         try:
@@ -171,7 +171,7 @@ def main() -> int:
                     report = probe("--device", str(device), quick=options.quick)
                 checks = figures(each, report)
             else:
-                checks = by_files(*each)
+                checks = zone_lines(*each)
         except (RuntimeError, subprocess.TimeoutExpired) as error:
             print(f"\n{each}\n  {error}")
             return NOT_FOUND

@@ -27,7 +27,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import cgroups
-from disturbance import TOO_MUCH_CORES, watching
+from disturbance import TOO_MUCH_CORES, watch_machine
 from experiment import product
 from truth import MB, WORLDS
 from world import World, missing, world
@@ -41,7 +41,7 @@ ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
-class Checked:
+class Check:
     slower: bool
     exit_code: int | None
     """None: it did not end."""
@@ -61,7 +61,7 @@ class Checked:
         return self.alarmed if self.slower else self.exit_code == 0
 
 
-def holds(checks: Sequence[Checked]) -> bool:
+def holds(checks: Sequence[Check]) -> bool:
     """Whether the bar is reached: no false alarm, and nearly all that became slower was seen."""
     slower = [each for each in checks if each.slower]
     same = [each for each in checks if not each.slower]
@@ -74,7 +74,7 @@ def holds(checks: Sequence[Checked]) -> bool:
     )
 
 
-def lines(checks: Sequence[Checked]) -> list[str]:
+def lines(checks: Sequence[Check]) -> list[str]:
     slower = [each for each in checks if each.slower]
     same = [each for each in checks if not each.slower]
     unknown = [each for each in checks if each.exit_code not in (0, *ALARMS)]
@@ -85,7 +85,7 @@ def lines(checks: Sequence[Checked]) -> list[str]:
     ]
 
 
-def show(nth: int, each: Checked) -> None:
+def show(nth: int, each: Check) -> None:
     what = "slower" if each.slower else "same  "
     sign = "right" if each.right else "WRONG"
     disturbed = f" (others took more than {TOO_MUCH_CORES} cores)" if each.disturbed else ""
@@ -103,17 +103,17 @@ def throttle(lab: World, read_bytes_per_second: int) -> None:
     cgroups.throttle(name, {"read": read_bytes_per_second, "write": None})
 
 
-def check(lab: World, baseline: Path, slower: bool, budget: int, path: Path, nth: int) -> Checked:
+def check(lab: World, baseline: Path, slower: bool, budget: int, path: Path, nth: int) -> Check:
     """One `check TARGET --baseline`, as it is; repeated where the machine was not the lab's."""
-    outcome = Checked(slower, None, 0.0, "not run")
+    outcome = Check(slower, None, 0.0, "not run")
     for _ in range(ATTEMPTS):
         answer, report = path / f"{nth}-answer.json", path / f"{nth}-report.json"
         answer.unlink(missing_ok=True)
         words = ["check", "--baseline", str(baseline), "--format", "json", "--output", str(answer)]
-        with watching(lab.groups) as foreign:
+        with watch_machine(lab.groups) as foreign:
             code, elapsed, message = product(lab, words, report, budget)
         said = json.loads(answer.read_text()) if answer.exists() else {"sentence": message.strip()}
-        outcome = Checked(slower, code, elapsed, str(said["sentence"]), foreign.disturbed)
+        outcome = Check(slower, code, elapsed, str(said["sentence"]), foreign.disturbed)
         if outcome.right or not foreign.disturbed:
             return outcome
         show(nth, outcome)
@@ -121,12 +121,12 @@ def check(lab: World, baseline: Path, slower: bool, budget: int, path: Path, nth
     return outcome
 
 
-def run(options: argparse.Namespace, path: Path) -> list[Checked]:
+def run(options: argparse.Namespace, path: Path) -> list[Check]:
     """The baseline, and pairs of checks against it. Errors: RuntimeError where there is none."""
     planted = WORLDS[options.world].plant
     rate = planted.server.disk_read_bytes_per_second
     assert rate is not None
-    checks: list[Checked] = []
+    checks: list[Check] = []
     with world(planted) as lab:
         baseline = options.baseline or path / "baseline.json"
         if options.baseline is None:

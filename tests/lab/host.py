@@ -128,7 +128,7 @@ def host(name: str, group: str, core: int, caps: Caps, work: Path) -> Iterator[H
             files = disc_files.ext4(SHARE, USER, caps.spinning.room, fragments=fragments)
             device = stack.enter_context(disc(caps.spinning.disc, files))
         pid = stack.enter_context(_namespaces(stash, device, folder, name, options))
-        stack.enter_context(_throttled(device, caps, work / f"{name}.device"))
+        stack.enter_context(_throttle(device, caps, work / f"{name}.device"))
         script = work / f"{name}-exec"
         script.write_text(_enter_script(name, groups, pid))
         script.chmod(0o755)
@@ -168,7 +168,7 @@ def _disk(image: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _throttled(device: Path, caps: Caps, record: Path) -> Iterator[None]:
+def _throttle(device: Path, caps: Caps, record: Path) -> Iterator[None]:
     """The disk's planted rates; the record lets the next lab lift those of a killed one."""
     number = device.stat().st_rdev
     name = f"{os.major(number)}:{os.minor(number)}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from truth import BUSY_LINK, LINK, NEEDS_AGENT, WRONG_PATH, Expected, LabWorld, Triple
+from truth import BUSY_LINK, LINK, NEEDS_AGENT, WRONG_PATH, ExpectedCap, LabWorld, Triple
 
 REACHED_RATIO, FULL_RATIO = 0.85, 0.97
 """Shares of the shaped payload rate: below the first a copy does not reach the link and the link
@@ -27,7 +27,7 @@ NOBODY = "nobody"
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedCopy:
     copy: str
     dialect: str | None
     bytes_per_second: float | None
@@ -53,13 +53,13 @@ class Ratio:
         return self.tolerance is None or abs(self.ratio - 1) <= self.tolerance
 
 
-def verdicts(case: LabWorld, report: dict[str, Any], *, agent: bool = True) -> list[Judged]:
+def verdicts(case: LabWorld, report: dict[str, Any], *, agent: bool = True) -> list[JudgedCopy]:
     """Every copy of the world in each dialect of the report; one that is not there is missed.
 
     agent: whether the run had one on the server; without it some copies cannot be made.
     """
     judged = []
-    for expected in (*case.expected, *_mirrored(case, report)):
+    for expected in (*case.expected, *_mirror(case, report)):
         copies = [c for c in report["diagnosis"]["copies"] if c["copy"] == expected.copy]
         excused = not agent and expected.copy in NEEDS_AGENT
         judged += [_verdict(case, expected, report, copy, copies, excused) for copy in copies]
@@ -67,11 +67,11 @@ def verdicts(case: LabWorld, report: dict[str, Any], *, agent: bool = True) -> l
             grade = MISSED if expected.touched else ABSTAINED
             grade = NOT_COUNTED if excused else grade
             right = _words(expected.right)
-            judged.append(Judged(expected.copy, None, None, NOBODY, None, grade, right))
+            judged.append(JudgedCopy(expected.copy, None, None, NOBODY, None, grade, right))
     return judged
 
 
-def _mirrored(case: LabWorld, report: dict[str, Any]) -> Iterator[Expected]:
+def _mirror(case: LabWorld, report: dict[str, Any]) -> Iterator[ExpectedCap]:
     """The truth of the copies that the server started, as far as they were made.
 
     Bytes that the server pushes go the way of those that the client pulls, through the same hosts;
@@ -98,12 +98,12 @@ def _verb(copy: str) -> str:
 
 def _verdict(
     case: LabWorld,
-    expected: Expected,
+    expected: ExpectedCap,
     report: dict[str, Any],
     copy: dict[str, Any],
     same: list[dict[str, Any]],
     excused: bool,
-) -> Judged:
+) -> JudgedCopy:
     """same: the copy in every dialect; if it was made in one of them, one left out is no miss.
 
     excused: whether it cannot be made in this run.
@@ -126,7 +126,7 @@ def _verdict(
         grade = MISSED
     else:
         grade = ABSTAINED
-    return Judged(
+    return JudgedCopy(
         copy=copy["copy"],
         dialect=copy.get("dialect"),
         bytes_per_second=rate,

@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from draw import drawn
-from experiment import diagnosed
+from draw import draw_worlds
+from experiment import rediagnose
 from judge import ABSTAINED, BLAMES_NOBODY, NOT_COUNTED, RIGHT, WRONG, verdicts
 
 from bottleneck.analysis.diagnosis import diagnose
@@ -38,12 +38,12 @@ SEPARATOR = " | "
 
 def keep(reports: Path, view: str, count: int, seed: str) -> Iterator[str]:
     """Keeps the reports of drawn worlds that are in a folder; yields their rows."""
-    for world in drawn(count, seed):
+    for world in draw_worlds(count, seed):
         file = reports / f"{world.name}.json"
         if not file.exists():
             continue
         document = json.loads(file.read_text())
-        judged = verdicts(world, diagnosed(file), agent=view == "agent")
+        judged = verdicts(world, rediagnose(file), agent=view == "agent")
         content = json.dumps({**document, "diagnosis": None}, separators=(",", ":")).encode()
         (KEPT / view).mkdir(parents=True, exist_ok=True)
         packed = gzip.compress(content, mtime=0)
@@ -54,7 +54,7 @@ def keep(reports: Path, view: str, count: int, seed: str) -> Iterator[str]:
             yield "\t".join(map(str, (view, world.name, row.copy, row.dialect, true, *figures)))
 
 
-def stripped(document: dict[str, Any]) -> dict[str, Any]:
+def strip_traces(document: dict[str, Any]) -> dict[str, Any]:
     """Returns a report whose copies have no trace and no looks at their sockets."""
     for step in document["steps"]:
         for name in ("trace", "looks"):
@@ -82,7 +82,7 @@ def judge(is_stripped: bool) -> int:
         if (view, world) not in documents:
             content = gzip.decompress((KEPT / view / f"{world}.json.gz").read_bytes())
             document = json.loads(content)
-            report = loads(json.dumps(stripped(document) if is_stripped else document).encode())
+            report = loads(json.dumps(strip_traces(document) if is_stripped else document).encode())
             documents[view, world] = to_json(report, diagnose(report))
         verdict, confidence = verdict_of(documents[view, world], copy, dialect)
         now = RIGHT if verdict in true.split(SEPARATOR) else WRONG

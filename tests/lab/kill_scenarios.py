@@ -145,7 +145,7 @@ def _quietly(place: Place) -> dict[str, Any]:
     }
 
 
-def started(scenario: Scenario, place: Place) -> subprocess.Popen[bytes]:
+def start_command(scenario: Scenario, place: Place) -> subprocess.Popen[bytes]:
     """The scenario's command, in a session and a freezer's group of its own."""
     options = ["--budget", str(scenario.budget_seconds), "--yes", "--quiet"]
     options += ["--json", str(place.reports / "report.json")]

@@ -50,7 +50,7 @@ from kill_scenarios import (  # noqa: E402
     next_start,
     place,
     plant,
-    started,
+    start_command,
 )
 
 from probes.programs.samba import Samba, find_smbd  # noqa: E402
@@ -67,7 +67,7 @@ NOBODY = "nobody"
 
 
 @dataclass
-class Killed:
+class KillResult:
     scenario: str
     victim: str
     moment_seconds: float
@@ -90,7 +90,7 @@ class Killed:
         return not (early or remains)
 
 
-def below(of: int, without: frozenset[int] = frozenset()) -> dict[int, str]:
+def descendants(of: int, without: frozenset[int] = frozenset()) -> dict[int, str]:
     """Live processes below one with their commands, but for some and what is below those."""
     processes: dict[int, str] = {}
     with contextlib.suppress(psutil.NoSuchProcess):
@@ -103,7 +103,7 @@ def below(of: int, without: frozenset[int] = frozenset()) -> dict[int, str]:
                         os.waitpid(each.pid, os.WNOHANG)  # an orphan that came to us
                 else:
                     processes[each.pid] = " ".join(each.cmdline())
-            processes |= below(each.pid, without)
+            processes |= descendants(each.pid, without)
     return processes
 
 
@@ -126,7 +126,7 @@ def loops(folder: Path) -> list[str]:
 def whole_seconds(scenario: Scenario, place: Place) -> float:
     """Returns seconds of a run that nobody kills; RuntimeError where it does not measure here."""
     began = time.monotonic()
-    process = started(scenario, place)
+    process = start_command(scenario, place)
     code = process.wait(4 * END_SECONDS)
     seconds = time.monotonic() - began
     report = place.reports / "report.json"
@@ -143,14 +143,14 @@ def one_kill(
     place: Place,
     keep: frozenset[int],
     how: str = "cleanup",
-) -> Killed:
+) -> KillResult:
     """Starts the command, kills at the moment, looks until nothing is left or patience ends, and
     has the next start see to what may wait for it.
 
     keep: processes of the trial itself. Where the run ended before, or the victim was not there,
     nothing was killed and the moment says how far it came.
     """
-    process = started(scenario, place)
+    process = start_command(scenario, place)
     began = time.monotonic()
     while time.monotonic() - began < moment_seconds and process.poll() is None:
         time.sleep(0.002)
@@ -162,9 +162,9 @@ def one_kill(
         process.wait(END_SECONDS if victim != "coordinator" else PATIENCE_SECONDS)
     since = time.monotonic()
     while True:
-        running = below(os.getpid(), keep | {place.server.process_id})
+        running = descendants(os.getpid(), keep | {place.server.process_id})
         commands = [each for each in running.values() if each]
-        killed = Killed(
+        killed = KillResult(
             scenario=scenario.name,
             victim=victim,
             moment_seconds=moment_seconds,
@@ -201,7 +201,7 @@ def _strike(process: subprocess.Popen[bytes], victim: str, place: Place) -> bool
         return True
     if victim == "session":
         smbd = place.server.process_id
-        pids = [each for each in below(smbd) if _serves(each, place.server)]
+        pids = [each for each in descendants(smbd) if _serves(each, place.server)]
     elif victim != "coordinator":
         children = psutil.Process(process.pid).children()
         agents = sorted(each.pid for each in children if "python" in " ".join(each.cmdline()))
@@ -264,7 +264,7 @@ def trial(
     how: str = "cleanup",
     files: int = FILES,
     has_bin: bool = False,
-) -> Iterator[Killed]:
+) -> Iterator[KillResult]:
     """So many kills, the moments of each scenario spread over its whole run.
 
     Raises RuntimeError where files of somebody else's are not what they were.
@@ -281,7 +281,7 @@ def trial(
             done = 0
             while done < count:
                 # the server and what it starts are the trial's own
-                keep = frozenset({*below(os.getpid()), there.server.process_id})
+                keep = frozenset({*descendants(os.getpid()), there.server.process_id})
                 moment = (done + chance.random()) / count * seconds
                 victim = scenario.victims[done % len(scenario.victims)]
                 killed = one_kill(scenario, victim, moment, there, keep, how)
@@ -294,7 +294,7 @@ def trial(
             raise RuntimeError(f"the {baseline[0]} files of somebody else's are not what they were")
 
 
-def table(rows: list[Killed]) -> str:
+def table(rows: list[KillResult]) -> str:
     lines = [
         f"{'scenario':9}{'killed':22}{'kills':>6}{'from s':>8}{'to s':>7}{'slowest s':>11}"
         f"{'waiting':>9}{'files':>7}{'processes':>11}{'fio':>5}{'mounts':>8}{'loops':>7}"
@@ -324,7 +324,7 @@ def main() -> int:
     if find_smbd() is None or shutil.which("fio") is None or not FREEZER.is_dir():
         print("needs samba, fio and the freezer of cgroup v1", file=sys.stderr)
         return NO_TRIAL
-    rows: list[Killed] = []
+    rows: list[KillResult] = []
     settings = (options.kills, options.seed, options.only, options.next)
     kills = trial(*settings, has_bin=options.recycle_bin)
     for number, each in enumerate(kills, 1):

@@ -26,7 +26,7 @@ OF_ITS_TIME = ("contention", "delay", "loss", "quota", "mtu", "zone", "seek", "s
 """Causes that come and go, or belong to one place or length: another step may be without them."""
 
 
-def broken(report: Report, diagnosis: Diagnosis) -> tuple[str, ...]:
+def broken_laws(report: Report, diagnosis: Diagnosis) -> tuple[str, ...]:
     """Each place where the diagnosis says what its own report refutes."""
     copies = {
         (copy.name, copy.dialect, copy.initiator, copy.step.rate.median): copy
@@ -38,12 +38,12 @@ def broken(report: Report, diagnosis: Diagnosis) -> tuple[str, ...]:
         key = (row.copy, row.dialect, row.initiator, row.bytes_per_second or 0.0)
         if key in copies:
             faults += [
-                f"{row.copy} {row.dialect}: {each}" for each in _of(report, copies[key], row)
+                f"{row.copy} {row.dialect}: {each}" for each in _copy_laws(report, copies[key], row)
             ]
     return tuple(faults)
 
 
-def _of(report: Report, copy: Copy, row: CopyDiagnosis) -> Iterator[str]:
+def _copy_laws(report: Report, copy: Copy, row: CopyDiagnosis) -> Iterator[str]:
     for ceiling in row.ceilings:
         if ceiling.standing != "at-least":
             for what, rate in _moved_rates(report, copy, ceiling):
@@ -61,10 +61,10 @@ def _of(report: Report, copy: Copy, row: CopyDiagnosis) -> Iterator[str]:
         yield f"next {following.words} at {level:.4g} is only known to be no lower"
     for each in meant:
         if each.cause == "round-trips" and each.standing != "at-least":
-            yield from _throttled(copy, each)
+            yield from _is_throttled(copy, each)
 
 
-def _throttled(copy: Copy, window: Ceiling) -> Iterator[str]:
+def _is_throttled(copy: Copy, window: Ceiling) -> Iterator[str]:
     """A window read off what was in flight while neither the depth nor the credits ran out."""
     assert copy.step is not None
     facts = copy.step.details

@@ -25,8 +25,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from draw import drawn
-from experiment import Terms, diagnosed, experiment, product
+from draw import draw_worlds
+from experiment import Terms, experiment, product, rediagnose
 from judge import RIGHT, verdicts
 from truth import MB, WORLDS, LabWorld
 from world import missing, world
@@ -52,7 +52,7 @@ class Promise:
 
 
 @dataclass(frozen=True)
-class Unpredicted:
+class UnpredictedCopy:
     """A copy whose cap was named rightly, and for which nothing is predicted."""
 
     copy: str
@@ -90,14 +90,14 @@ def promises(case: LabWorld, report: dict[str, Any]) -> list[Promise]:
     return rows
 
 
-def unpredicted(case: LabWorld, report: dict[str, Any]) -> list[Unpredicted]:
+def unpredicted_copies(case: LabWorld, report: dict[str, Any]) -> list[UnpredictedCopy]:
     """The others of those copies, each with the reason that its advice gives."""
     rows = []
     for copy in _rightly_named(case, report):
         if not copy["predicted_bytes_per_second"]:
             reason = next((each for each in copy["advice"] if "Not predicted" in each), "")
             key = (copy["copy"], copy["dialect"], copy["bytes_per_second"])
-            rows.append(Unpredicted(*key, reason))
+            rows.append(UnpredictedCopy(*key, reason))
     return rows
 
 
@@ -119,7 +119,7 @@ def _rightly_named(case: LabWorld, report: dict[str, Any]) -> list[dict[str, Any
     return list(copies.values())
 
 
-def measured(report: dict[str, Any], copy: str, dialect: str) -> float | None:
+def measured_rate(report: dict[str, Any], copy: str, dialect: str) -> float | None:
     """Median rate of a copy of a report, bytes per second; None: it was not made."""
     for step in report["steps"]:
         setting, outcome = step["setting"], step["outcome"]
@@ -132,9 +132,9 @@ def measured(report: dict[str, Any], copy: str, dialect: str) -> float | None:
 
 def lift(
     case: LabWorld, saved: Path | None, place: Path | None
-) -> tuple[list[Pair], list[Unpredicted]]:
+) -> tuple[list[Pair], list[UnpredictedCopy]]:
     report = _report(case, saved)
-    hoped, silent = promises(case, report), unpredicted(case, report)
+    hoped, silent = promises(case, report), unpredicted_copies(case, report)
     if not hoped and not silent:
         return [], []
     file = None if place is None else place / f"{case.name}.json"
@@ -145,10 +145,10 @@ def lift(
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(later))
-    rates = ((each, measured(later, each.copy, each.dialect)) for each in hoped)
+    rates = ((each, measured_rate(later, each.copy, each.dialect)) for each in hoped)
     pairs = [Pair(case.name, each, actual) for each, actual in rates if actual is not None]
     for each in silent:
-        actual = measured(later, each.copy, each.dialect)
+        actual = measured_rate(later, each.copy, each.dialect)
         became = "not made again" if actual is None else f"became {actual / MB:.1f} MB/s"
         print(f"  {each.copy}: {each.rate / MB:.1f}, {became}: {each.reason or 'NO REASON'}")
     return pairs, silent
@@ -171,11 +171,11 @@ def made_again(case: LabWorld, hoped: Sequence[Promise], dialect: str) -> dict[s
 
 def _report(case: LabWorld, saved: Path | None) -> dict[str, Any]:
     if saved is not None and (saved / f"{case.name}.json").exists():
-        return diagnosed(saved / f"{case.name}.json")
+        return rediagnose(saved / f"{case.name}.json")
     with TemporaryDirectory() as folder:
         place = saved or Path(folder)
         experiment(case, replace(Terms(), beside=False, reports=place))
-        return diagnosed(place / f"{case.name}.json")
+        return rediagnose(place / f"{case.name}.json")
 
 
 def lines(pairs: Sequence[Pair]) -> list[str]:
@@ -217,7 +217,7 @@ def main() -> int:
     parser.add_argument("--seed", default="", metavar="S", help="by which they are drawn")
     options = parser.parse_args()
     if options.draw:
-        worlds = drawn(options.draw, options.seed)
+        worlds = draw_worlds(options.draw, options.seed)
         liftable = {each.name: each for each in worlds if each.lifted is not None}
     strange = [name for name in options.worlds if name not in liftable]
     if strange:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from cgroups import call
-from delay import MTU_BYTES, Line, joined
+from delay import MTU_BYTES, Line, join_hosts
 from host import Host
 from plant import PAYLOAD_RATIO, Plant
 
@@ -23,9 +23,9 @@ QUEUE_SECONDS = 0.02
 
 
 @contextmanager
-def linked(client: Host, server: Host, plant: Plant) -> Iterator[None]:
+def link_hosts(client: Host, server: Host, plant: Plant) -> Iterator[None]:
     """A link between the hosts until the block ends, as planted; then their kernels' settings."""
-    with _joined(client, server, plant):
+    with _join(client, server, plant):
         if plant.beside:
             connect(client, server, *BESIDE)
         for host, caps in ((client, plant.client), (server, plant.server)):
@@ -40,7 +40,7 @@ def linked(client: Host, server: Host, plant: Plant) -> Iterator[None]:
 
 
 @contextmanager
-def _joined(client: Host, server: Host, plant: Plant) -> Iterator[None]:
+def _join(client: Host, server: Host, plant: Plant) -> Iterator[None]:
     if plant.round_trip_seconds is None:
         connect(client, server, INTERFACE, CLIENT_ADDRESS, SERVER_ADDRESS)
         for host, caps in ((client, plant.client), (server, plant.server)):
@@ -62,7 +62,7 @@ def _joined(client: Host, server: Host, plant: Plant) -> Iterator[None]:
         for caps in (plant.client, plant.server)
     )
     # A far path beside a plain link is an overlay on it.
-    with joined(ends, out, back, plant.mtu_bytes or MTU_BYTES, tunnel=plant.beside):
+    with join_hosts(ends, out, back, plant.mtu_bytes or MTU_BYTES, tunnel=plant.beside):
         yield
 
 
@@ -85,10 +85,10 @@ def connect(client: Host, server: Host, name: str, *addresses: str) -> None:
 
 def shape(host: Host, bits_per_second: int) -> None:
     """Limit what a host sends, by a token bucket of about a millisecond."""
-    host.run(shaping(bits_per_second))
+    host.run(shape_command(bits_per_second))
 
 
-def shaping(bits_per_second: int, least_bytes: int = 16_384) -> list[str]:
+def shape_command(bits_per_second: int, least_bytes: int = 16_384) -> list[str]:
     """The command for that; a second one takes the first one's place.
 
     least_bytes: of the bucket; a packet that waits there already has to fit the new one.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import cgroups
 from host import Host
-from link import CLIENT_ADDRESS, SERVER_ADDRESS, shaping
+from link import CLIENT_ADDRESS, SERVER_ADDRESS, shape_command
 from plant import Plant
 
 LONGEST_BYTES = 1 << 17
@@ -32,7 +32,9 @@ def neighbours(client: Host, server: Host, plant: Plant, work: Path) -> Iterator
             (server, client, CLIENT_ADDRESS, plant.server),
         ):
             if caps.falls_bits_per_second is not None:
-                fall = f"{later} {' '.join(shaping(caps.falls_bits_per_second, LONGEST_BYTES))}"
+                fall = (
+                    f"{later} {' '.join(shape_command(caps.falls_bits_per_second, LONGEST_BYTES))}"
+                )
                 stack.enter_context(sender.running(["sh", "-c", fall], work / "fall.log"))
             if caps.foreign_bits_per_second is not None:
                 words = _udp(caps.foreign_bits_per_second)
@@ -50,7 +52,7 @@ def _hog(host: Host, share_ratio: float, later: str, work: Path) -> Iterator[str
     with cgroups.cpu_group(group, host.core, None):
         shares = round(_SHARES * share_ratio / (1 - share_ratio))
         (cgroups.ROOT / "cpu" / group / "cpu.shares").write_text(str(shares))
-        with host.running(_joining(group, f"{later} while :; do :; done"), work / "hog.log"):
+        with host.running(_join_script(group, f"{later} while :; do :; done"), work / "hog.log"):
             yield group
 
 
@@ -62,7 +64,7 @@ def _reader(host: Host, later: str, work: Path) -> Iterator[str]:
     read += " --direct=1 --ioengine=libaio --iodepth=4 --time_based --runtime=1d"
     with (
         cgroups.cpu_group(group, host.core, None),
-        host.running(_joining(group, read), work / "reader.log") as reader,
+        host.running(_join_script(group, read), work / "reader.log") as reader,
     ):
         time.sleep(1)
         if reader.poll() is not None:
@@ -70,7 +72,7 @@ def _reader(host: Host, later: str, work: Path) -> Iterator[str]:
         yield group
 
 
-def _joining(group: str, script: str) -> list[str]:
+def _join_script(group: str, script: str) -> list[str]:
     """The shell script in a group of its own, and not in its host's."""
     joins = [
         f"echo $$ > {cgroups.ROOT / controller / group / 'cgroup.procs'}"

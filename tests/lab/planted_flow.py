@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from delay import delayed
+from delay import delay_path
 
 from probes.sockets import tcp_info
 from probes.sockets.limits import Glimpse
@@ -55,17 +55,19 @@ class Ends:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Looks:
     """Looks at both sockets, by one clock that starts with the transfer."""
 
     sender: tuple[Glimpse, ...]
     receiver: tuple[Glimpse, ...]
 
-    def since(self, seconds: float) -> Seen:
-        return Seen(*(tuple(g for g in each if g.elapsed_seconds >= seconds) for each in self.both))
+    def since(self, seconds: float) -> Looks:
+        return Looks(
+            *(tuple(g for g in each if g.elapsed_seconds >= seconds) for each in self.ends)
+        )
 
     @property
-    def both(self) -> tuple[tuple[Glimpse, ...], tuple[Glimpse, ...]]:
+    def ends(self) -> tuple[tuple[Glimpse, ...], tuple[Glimpse, ...]]:
         return self.sender, self.receiver
 
     def bytes_per_second(self) -> float:
@@ -75,14 +77,14 @@ class Seen:
         return arrived / (last.elapsed_seconds - first.elapsed_seconds)
 
 
-def observed(path: Path, ends: Ends, seconds: float, seed: int = 0) -> Seen:
+def observe_flow(path: Path, ends: Ends, seconds: float, seed: int = 0) -> Looks:
     """One transfer of so many seconds over such a path between such ends.
 
     Raises RuntimeError when an end does not tell in time.
     """
     with ExitStack() as stack:
         up = stack.enter_context(
-            delayed(
+            delay_path(
                 path.rtt_seconds / 2,
                 path.bytes_per_second,
                 loss_ratio=path.loss_ratio,
@@ -119,7 +121,7 @@ def observed(path: Path, ends: Ends, seconds: float, seed: int = 0) -> Seen:
             stack.enter_context(_Process(lambda: _end(sender, _source, ends, began, until))),
         ]
         received, sent = (each.answer(until + ANSWER_SECONDS) for each in processes)
-        return Seen(tuple(sent), tuple(received))
+        return Looks(tuple(sent), tuple(received))
 
 
 def _set(connection: socket.socket, option: int, size_bytes: int | None) -> None:

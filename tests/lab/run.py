@@ -26,8 +26,8 @@ from dataclasses import asdict
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from draw import drawn
-from experiment import Ran, Terms, experiment, judged_again, show, undisturbed
+from draw import draw_worlds
+from experiment import Result, Terms, experiment, judged_again, run_undisturbed, show
 from judge import MISSED, WRONG
 from tally import lines, tally
 from truth import GROUPS, WORLDS, LabWorld
@@ -41,7 +41,7 @@ RESULTS = Path(__file__).with_name("results.tsv")
 ALL_RIGHT, CONFIDENTLY_WRONG, NOT_NAMED, NO_LAB = 0, 1, 3, 69
 
 
-def grade(results: list[Ran]) -> int:
+def grade(results: list[Result]) -> int:
     grades = {row.grade for ran in results for row in ran.verdicts}
     if WRONG in grades or any(ran.broke or ran.left_behind or ran.unlawful for ran in results):
         return CONFIDENTLY_WRONG
@@ -91,7 +91,7 @@ def main() -> int:
     worlds = chosen_worlds(options.worlds, options.only, options.group)
     if options.draw:
         first = options.part * PART
-        worlds = list(drawn(options.draw, options.seed))[first : first + PART]
+        worlds = list(draw_worlds(options.draw, options.seed))[first : first + PART]
     if options.list:
         print("\n".join(each.name for each in worlds))
         return ALL_RIGHT
@@ -101,7 +101,7 @@ def main() -> int:
     if lacks:
         print("not run: " + "; ".join(lacks), file=sys.stderr)
         return NO_LAB
-    results: list[Ran] = []
+    results: list[Result] = []
     if options.saved:
         runs = judged_again(options.saved, worlds, terms)
     else:
@@ -125,7 +125,7 @@ def _tree() -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def _rows(ran: Ran, tree: str, agent: str) -> Iterator[str]:
+def _rows(ran: Result, tree: str, agent: str) -> Iterator[str]:
     """Tree, day, agent, world, copy, dialect, MB/s, verdict, confidence, grade: a copy a line."""
     for row in ran.verdicts:
         rate = "-" if row.bytes_per_second is None else f"{row.bytes_per_second / 1e6:.2f}"
@@ -134,9 +134,9 @@ def _rows(ran: Ran, tree: str, agent: str) -> Iterator[str]:
         yield "\t".join(map(str, (tree, day, agent, ran.world, *cells))) + "\n"
 
 
-def _run(worlds: list[LabWorld], terms: Terms, attempts: int) -> Iterator[Ran]:
+def _run(worlds: list[LabWorld], terms: Terms, attempts: int) -> Iterator[Result]:
     for each in worlds:
-        yield undisturbed(each, attempts, lambda case: experiment(case, terms))
+        yield run_undisturbed(each, attempts, lambda case: experiment(case, terms))
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ class Share:
 
 
 @contextlib.contextmanager
-def serving(server: Host, address: str, work: Path, plant: Plant) -> Iterator[Share]:
+def serve(server: Host, address: str, work: Path, plant: Plant) -> Iterator[Share]:
     """An smbd in the server's namespace and cgroups, on port 445, until the block ends.
 
     plant: what is planted in it; of the same option in [global] the last line counts.

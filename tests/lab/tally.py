@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from experiment import Ran
-from judge import ABSTAINED, MISSED, RIGHT, WRONG, Judged
+from experiment import Result
+from judge import ABSTAINED, MISSED, RIGHT, WRONG, JudgedCopy
 
 BIN_EDGES = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9)
 """Lower ends of the bins of confidence; the last one ends with 1."""
@@ -63,9 +63,9 @@ class Tally:
     broke: tuple[str, ...]
 
 
-def tally(results: Sequence[Ran]) -> Tally:
+def tally(results: Sequence[Result]) -> Tally:
     rows = [(ran, row) for ran in results for row in ran.counted]
-    naming = _naming([row for _, row in rows])
+    naming = _naming_lines([row for _, row in rows])
     clear = [ran for ran in results if ran.clear and not ran.broke]
     late = [ran for ran in clear if ran.elapsed_seconds > EARLY_RATIO * ran.allowed_seconds]
     headlines = [
@@ -80,7 +80,7 @@ def tally(results: Sequence[Ran]) -> Tally:
         bins=tuple(reliability(naming)),
         brier=brier(naming),
         calibration_error=calibration_error(naming),
-        fitted_error=fitted_error({ran.world: _naming(ran.counted) for ran in results}),
+        fitted_error=fitted_error({ran.world: _naming_lines(ran.counted) for ran in results}),
         f1=f1(confusion([row for _, row in rows])),
         confident_and_wrong=tuple(
             f"{ran.world} {row.copy} {row.dialect or ''}: {row.verdict} {row.confidence:.2f}, "
@@ -97,18 +97,18 @@ def tally(results: Sequence[Ran]) -> Tally:
     )
 
 
-def _naming(rows: Sequence[Judged]) -> list[Judged]:
+def _naming_lines(rows: Sequence[JudgedCopy]) -> list[JudgedCopy]:
     return [row for row in rows if row.grade in (RIGHT, WRONG) and row.confidence is not None]
 
 
-def share_right(rows: Sequence[Judged], *, of_part: bool = False) -> float | None:
+def share_right(rows: Sequence[JudgedCopy], *, of_part: bool = False) -> float | None:
     """Right ones over those that name somebody or should have; of_part: whatever the cause."""
     counted = [row for row in rows if row.grade in (RIGHT, WRONG, MISSED)]
     right = [row for row in counted if row.grade == RIGHT or of_part and _part_is_right(row)]
     return len(right) / len(counted) if counted else None
 
 
-def _part_is_right(row: Judged) -> bool:
+def _part_is_right(row: JudgedCopy) -> bool:
     return _part(row.verdict) in {_part(each) for each in row.right}
 
 
@@ -116,7 +116,7 @@ def _part(verdict: str) -> str:
     return verdict.rpartition("/")[0]
 
 
-def confusion(rows: Sequence[Judged]) -> dict[str, dict[str, int]]:
+def confusion(rows: Sequence[JudgedCopy]) -> dict[str, dict[str, int]]:
     """True against found, component/side/cause each; abstentions that are no fault are left out.
 
     Where several answers are true, the row of a right one is what was found.
@@ -131,7 +131,7 @@ def confusion(rows: Sequence[Judged]) -> dict[str, dict[str, int]]:
     return {truth: dict(sorted(matrix[truth].items())) for truth in sorted(matrix)}
 
 
-def reliability(rows: Sequence[Judged]) -> list[Bin]:
+def reliability(rows: Sequence[JudgedCopy]) -> list[Bin]:
     """Returns mean confidence and share of right ones of equally sure verdicts; no empty bin."""
     bins = []
     for low, high in zip(BIN_EDGES, (*BIN_EDGES[1:], 1.0), strict=True):
@@ -143,14 +143,14 @@ def reliability(rows: Sequence[Judged]) -> list[Bin]:
     return bins
 
 
-def brier(rows: Sequence[Judged]) -> float | None:
+def brier(rows: Sequence[JudgedCopy]) -> float | None:
     """0 is perfect; 0.25 is what a coin that says 0.5 of everything gets."""
     if not rows:
         return None
     return sum((_sure(row) - (row.grade == RIGHT)) ** 2 for row in rows) / len(rows)
 
 
-def calibration_error(rows: Sequence[Judged]) -> float | None:
+def calibration_error(rows: Sequence[JudgedCopy]) -> float | None:
     """0: the share that is right is what the confidence says; None: nothing is named."""
     if not rows:
         return None
@@ -158,7 +158,7 @@ def calibration_error(rows: Sequence[Judged]) -> float | None:
     return sum(off) / len(rows)
 
 
-def fitted_error(worlds: Mapping[str, Sequence[Judged]]) -> float | None:
+def fitted_error(worlds: Mapping[str, Sequence[JudgedCopy]]) -> float | None:
     """Confidences fitted on every other world by name, judged on those between, both ways round.
 
     A bin's confidence is the share of its verdicts that were right, with one more right and one
@@ -190,7 +190,7 @@ def f1(matrix: dict[str, dict[str, int]]) -> dict[str, float]:
     return {name: 2 * pairs[name, name] / totals[name] for name in names}
 
 
-def _sure(row: Judged) -> float:
+def _sure(row: JudgedCopy) -> float:
     return row.confidence or 0.0
 
 
@@ -214,7 +214,7 @@ def lines(sums: Tally) -> list[str]:
     page += ["", f"confident and wrong (>= {CONFIDENT}): {len(sums.confident_and_wrong)}"]
     page += [f"  {line}" for line in sums.confident_and_wrong]
     page.append(", ".join(f"{count} {grade}" for grade, count in sums.grades.items()))
-    page.append(f"not named though planted: {_share(_missed(sums))}")
+    page.append(f"not named though planted: {_share(_missed_lines(sums))}")
     page.append(f"right: {_share(sums.right_ratio)} of the verdicts that name or should name")
     page.append(f"component and side right: {_share(sums.part_ratio)}")
     page.append(f"right headlines: {_share(sums.headline_ratio)}")
@@ -224,7 +224,7 @@ def lines(sums: Tally) -> list[str]:
     return page
 
 
-def _missed(sums: Tally) -> float | None:
+def _missed_lines(sums: Tally) -> float | None:
     counted = sum(sums.grades.get(each, 0) for each in (RIGHT, WRONG, MISSED))
     return sums.grades.get(MISSED, 0) / counted if counted else None
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import delay
 import pytest
-from delay import DelayedPath, Line, delayed, forward, missing
+from delay import DelayedPath, Line, delay_path, forward, missing
 
 from tests.living import FakeClock
 
@@ -30,7 +30,7 @@ def _needs_a_path() -> None:
 
 
 @contextlib.contextmanager
-def _joined(path: DelayedPath) -> Iterator[tuple[socket.socket, socket.socket]]:
+def _connect(path: DelayedPath) -> Iterator[tuple[socket.socket, socket.socket]]:
     """A connection over it: the client's end and the server's."""
     with path.server.entered():
         listener = socket.create_server((path.server.address, 0))
@@ -53,7 +53,7 @@ def _transfer(client: socket.socket, server: socket.socket, content: bytes) -> b
 
 @pytest.mark.long
 def test_all_that_is_sent_arrives_in_order_and_no_earlier_than_the_delay() -> None:
-    with delayed(0.02) as path, _joined(path) as (client, server):
+    with delay_path(0.02) as path, _connect(path) as (client, server):
         began = time.monotonic()
         assert _transfer(client, server, b"?") == b"?"
         assert _transfer(server, client, b"!") == b"!"
@@ -91,7 +91,7 @@ def test_a_planted_rate_is_not_exceeded(monkeypatch: pytest.MonkeyPatch) -> None
 
 def _arrivals(count: int, length: int, **poorer: Any) -> int:
     """Returns how many of that many datagrams sent in one go come out at the far end."""
-    with delayed(0.005, **poorer) as path, ExitStack() as stack:
+    with delay_path(0.005, **poorer) as path, ExitStack() as stack:
         with path.server.entered():
             far = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
             far.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * MIB)
@@ -127,7 +127,7 @@ def test_a_shallow_queue_drops_what_does_not_fit() -> None:
 
 
 def test_a_queue_without_a_rate_is_refused() -> None:
-    with pytest.raises(ValueError), delayed(0.001, queue_bytes=20_000):
+    with pytest.raises(ValueError), delay_path(0.001, queue_bytes=20_000):
         pass
 
 
@@ -139,7 +139,7 @@ def test_packets_longer_than_what_passes_vanish_and_short_ones_pass() -> None:
 
 
 def test_segments_suit_the_devices_frames() -> None:
-    with delayed(0.001, mtu_bytes=1500) as path, _joined(path) as (client, _):
+    with delay_path(0.001, mtu_bytes=1500) as path, _connect(path) as (client, _):
         segment = client.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
         assert segment == 1500 - 40 - 12  # IPv4, TCP, timestamps
 
@@ -153,7 +153,7 @@ def test_it_leaves_no_device_no_namespace_and_no_process() -> None:
         return {str(Path("/proc/thread-self/ns/net").readlink()), lines}
 
     earlier = namespaces(), children(), sorted(os.listdir("/proc/self/fd"))
-    with pytest.raises(ZeroDivisionError), delayed(0.001) as path, path.server.entered():
+    with pytest.raises(ZeroDivisionError), delay_path(0.001) as path, path.server.entered():
         assert namespaces() != earlier[0]
         raise ZeroDivisionError
     assert (namespaces(), children(), sorted(os.listdir("/proc/self/fd"))) == earlier

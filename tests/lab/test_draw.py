@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from draw import KINDS, drawn
+from draw import KINDS, draw_worlds
 
 from bottleneck.analysis.rules.registry import BY_WORDS
 
 
 def test_a_seed_draws_the_same_worlds_and_another_draws_others() -> None:
-    assert drawn(24, "ab12") == drawn(24, "ab12")
-    assert drawn(24, "ab12") != drawn(24, "ab13")
-    assert drawn(8, "ab12") == drawn(24, "ab12")[:8]
+    assert draw_worlds(24, "ab12") == draw_worlds(24, "ab12")
+    assert draw_worlds(24, "ab12") != draw_worlds(24, "ab13")
+    assert draw_worlds(8, "ab12") == draw_worlds(24, "ab12")[:8]
 
 
 def test_each_kind_comes_before_one_comes_again_and_has_a_truth() -> None:
-    worlds = drawn(3 * len(KINDS), "cd")
+    worlds = draw_worlds(3 * len(KINDS), "cd")
     kinds = [each.name.split("-", 2)[2] for each in worlds]
     assert sorted(kinds[: len(KINDS)]) == sorted(KINDS)
     for each in worlds:

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from gate import Checked, holds, lines
+from gate import Check, holds, lines
 from world import missing
 
 GATE = Path(__file__).with_name("gate.py")
 
 
-def _checks(same: Sequence[int | None], slower: Sequence[int | None]) -> list[Checked]:
+def _checks(same: Sequence[int | None], slower: Sequence[int | None]) -> list[Check]:
     codes = [(code, False) for code in same] + [(code, True) for code in slower]
-    return [Checked(slower, code, 1.0, "") for code, slower in codes]
+    return [Check(slower, code, 1.0, "") for code, slower in codes]
 
 
 def test_one_false_alarm_or_two_of_twenty_unseen_are_too_many() -> None:

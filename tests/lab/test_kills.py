@@ -15,7 +15,7 @@ def test_three_kills_leave_nothing() -> None:
 
 
 def test_what_is_left_is_counted_and_ends_with_1() -> None:
-    killed = kills.Killed("disk", "agent", 1.0, 2.0, ["/a/b"], ["/a/b"], ["fio --x"], 1, [], [])
+    killed = kills.KillResult("disk", "agent", 1.0, 2.0, ["/a/b"], ["/a/b"], ["fio --x"], 1, [], [])
     assert not killed.clean
     assert kills.table([killed]).splitlines()[1].split() == [
         *"disk agent 1 1.00 1.00 2.00 1 1 1 1 0 0".split()

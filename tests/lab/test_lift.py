@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lift import Pair, Promise, holds, lines, measured, promises
+from lift import Pair, Promise, holds, lines, measured_rate, promises
 from truth import WORLDS
 
 WORLD = WORLDS["server-read-link-300"]
@@ -58,8 +58,8 @@ def test_the_actual_rate_is_that_of_the_same_copy_in_the_same_dialect() -> None:
         "steps": [step("memory", "3.1.1", 90e6), step("folder", "3.1.1", 80e6)]
         + [step("folder", "smb1", None)]
     }
-    assert measured(report, "pull.uncached", "3.1.1") == 80e6
-    assert measured(report, "pull.uncached", "smb1") is None
+    assert measured_rate(report, "pull.uncached", "3.1.1") == 80e6
+    assert measured_rate(report, "pull.uncached", "smb1") is None
 
 
 def test_predictions_hold_by_their_median_and_their_worst() -> None:

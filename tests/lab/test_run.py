@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from disturbance import Foreign, Moment, foreign_cores, kernel_ticks
-from experiment import Ran, undisturbed
-from judge import ABSTAINED, MISSED, RIGHT, WRONG, Judged
+from experiment import Result, run_undisturbed
+from judge import ABSTAINED, MISSED, RIGHT, WRONG, JudgedCopy
 from run import ALL_RIGHT, CONFIDENTLY_WRONG, NOT_NAMED, grade
 from truth import WORLDS
 
@@ -18,38 +18,38 @@ KTHREAD = (
 SHELL = "812 (bash) S 801 812 812 0 -1 4194304 900 8000 0 3 11 22 33 44 20 0 1 0 5000 9000000 1000"
 
 
-def _ran(*grades: str, **options: Any) -> Ran:
-    rows = tuple(Judged("pull.cached", "3.1.1", 1e7, "", 0.9, each, ()) for each in grades)
-    return Ran("link-100", verdicts=rows, **options)
+def _result(*grades: str, **options: Any) -> Result:
+    rows = tuple(JudgedCopy("pull.cached", "3.1.1", 1e7, "", 0.9, each, ()) for each in grades)
+    return Result("link-100", verdicts=rows, **options)
 
 
 @pytest.mark.parametrize(
     ("runs", "counted"),
     [
-        ([_ran(RIGHT, disturbed=True)], 0),
-        ([_ran(WRONG), _ran(RIGHT)], 0),
-        ([_ran(WRONG, disturbed=True), _ran(RIGHT)], 1),
-        ([_ran(MISSED, disturbed=True), _ran(WRONG, disturbed=True), _ran(WRONG)], 2),
-        ([_ran(WRONG, disturbed=True)] * 4, 2),
+        ([_result(RIGHT, disturbed=True)], 0),
+        ([_result(WRONG), _result(RIGHT)], 0),
+        ([_result(WRONG, disturbed=True), _result(RIGHT)], 1),
+        ([_result(MISSED, disturbed=True), _result(WRONG, disturbed=True), _result(WRONG)], 2),
+        ([_result(WRONG, disturbed=True)] * 4, 2),
     ],
 )
 def test_a_wrong_verdict_is_excused_by_a_measured_disturbance_alone(
-    runs: list[Ran], counted: int
+    runs: list[Result], counted: int
 ) -> None:
     """A world is repeated only where others took the CPU, three times at most; the last counts."""
-    remaining: Iterator[Ran] = iter(runs)
-    assert undisturbed(WORLDS["link-100"], 3, lambda _: next(remaining)) is runs[counted]
+    remaining: Iterator[Result] = iter(runs)
+    assert run_undisturbed(WORLDS["link-100"], 3, lambda _: next(remaining)) is runs[counted]
     assert len(list(remaining)) == len(runs) - counted - 1
 
 
 def test_the_exit_code_tells_the_worst() -> None:
     """A wrong verdict, a broken run or a file left behind outweighs a cap not named."""
-    assert grade([_ran(RIGHT, ABSTAINED)]) == ALL_RIGHT
-    assert grade([_ran(RIGHT), _ran(MISSED)]) == NOT_NAMED
-    assert grade([_ran(MISSED, WRONG)]) == CONFIDENTLY_WRONG
-    assert grade([_ran()]) == CONFIDENTLY_WRONG
-    assert grade([_ran(RIGHT, left_behind=("client: /x",))]) == CONFIDENTLY_WRONG
-    assert grade([_ran(RIGHT, unlawful=("pull.cached: next below",))]) == CONFIDENTLY_WRONG
+    assert grade([_result(RIGHT, ABSTAINED)]) == ALL_RIGHT
+    assert grade([_result(RIGHT), _result(MISSED)]) == NOT_NAMED
+    assert grade([_result(MISSED, WRONG)]) == CONFIDENTLY_WRONG
+    assert grade([_result()]) == CONFIDENTLY_WRONG
+    assert grade([_result(RIGHT, left_behind=("client: /x",))]) == CONFIDENTLY_WRONG
+    assert grade([_result(RIGHT, unlawful=("pull.cached: next below",))]) == CONFIDENTLY_WRONG
 
 
 def test_only_the_kernels_own_threads_are_taken_off() -> None:

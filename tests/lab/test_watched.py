@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from watched import CASES, watched
+from watched import CASES, watch_case
 from world import missing
 
 pytestmark = pytest.mark.lab
@@ -15,7 +15,7 @@ def test_the_planted_cap_of_a_running_copy_is_named(name: str) -> None:
     if lacks := missing():
         pytest.skip("not run: " + "; ".join(lacks))
     case = CASES[name]
-    ran = watched(case)
+    ran = watch_case(case)
     assert ran.exit_code == 0, ran.message
     assert ran.answer in case.right and ran.copy["copy"] == f"{case.verb}.uncached"
     confidence = ran.copy["verdict"]["confidence"]

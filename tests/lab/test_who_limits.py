@@ -6,7 +6,7 @@ import pytest
 import who_limits
 from delay import missing
 from limit_cases import CASES, QUICK, Case
-from planted_flow import Ends, Path, Seen
+from planted_flow import Ends, Looks, Path
 
 from probes.sockets.limits import Glimpse
 
@@ -16,8 +16,8 @@ def test_clear_cases_on_real_tcp_are_told_rightly() -> None:
     """All but one at most: other work on the machine can be a true cap."""
     if lacks := missing():
         pytest.skip("not run: " + "; ".join(lacks))
-    judged = who_limits.measured(QUICK, who_limits.QUICK_SECONDS, print)
-    right, used = who_limits.share(judged)
+    judged = who_limits.measure_cases(QUICK, who_limits.QUICK_SECONDS, print)
+    right, used = who_limits.right_and_used(judged)
     assert used >= len(QUICK) - 2
     assert right >= used - 1
 
@@ -50,7 +50,7 @@ def test_without_its_plant_a_case_has_nothing_else_taken_away() -> None:
             assert ends == Ends(case.ends.congestion_control)
 
 
-def _judged(truth: str, queue: int, free: float) -> who_limits.Judged:
+def _case_result(truth: str, queue: int, free: float) -> who_limits.CaseResult:
     """5 MB/s; the writer waits where the queue has as much as the buffer, 100 kB."""
     figures = {
         **{"busy_seconds": 0.0, "receive_window_limited_seconds": 0.0},
@@ -62,18 +62,18 @@ def _judged(truth: str, queue: int, free: float) -> who_limits.Judged:
     )
     ends = Ends(source_bytes_per_second=5e6) if truth == "sender" else Ends()
     case = Case(truth, truth, Path(0.02, loss_ratio=0.01), ends)
-    return who_limits.Judged(case, Seen(looks, looks), free)
+    return who_limits.CaseResult(case, Looks(looks, looks), free)
 
 
 def test_the_matrix_has_planted_against_told_of_the_cases_that_count() -> None:
     judged = [
-        _judged("sender", 0, 50e6),
-        _judged("network", 0, 50e6),
-        _judged("network", 100_000, 50e6),
-        _judged("network", 100_000, 6e6),
+        _case_result("sender", 0, 50e6),
+        _case_result("network", 0, 50e6),
+        _case_result("network", 100_000, 50e6),
+        _case_result("network", 100_000, 6e6),
     ]
     assert [bool(each.why_not) for each in judged] == [False, False, False, True]
-    assert who_limits.share(judged) == (2, 3)
+    assert who_limits.right_and_used(judged) == (2, 3)
     rows = {line.split()[0]: line.split()[1:] for line in who_limits.matrix(judged)[1:]}
     assert rows["sender"] == [".", ".", "1", ".", ".", "."]
     assert rows["network"] == ["1", ".", "1", ".", ".", "."]

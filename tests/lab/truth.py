@@ -65,7 +65,7 @@ _NAMES: dict[str, Any] = {"none": None, "yes": True, "no": False}
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedCap:
     copy: str
     right: frozenset[Triple]
     """Verdicts that are true, the side and the cause included."""
@@ -78,7 +78,7 @@ class LabWorld:
     name: str
     planted: str
     plant: Plant
-    expected: tuple[Expected, ...]
+    expected: tuple[ExpectedCap, ...]
     least_budget_seconds: int = 0
     """Budget that its copies need, which are slow or stall."""
     size_bytes: int | None = None
@@ -143,7 +143,7 @@ def _world(part: dict[str, str]) -> LabWorld:
         for copy in GROUPS_OF_COPIES.get(copies, (copies,))
     }
     copies = (*COPIES, *(copy for copy in touched if copy not in COPIES))
-    expected = (Expected(copy, touched.get(copy, others), copy in touched) for copy in copies)
+    expected = (ExpectedCap(copy, touched.get(copy, others), copy in touched) for copy in copies)
     world = LabWorld(name, what, plant, tuple(expected), **settings)
     if "lift" not in part:
         return world
@@ -179,12 +179,12 @@ def planting(text: str, plant: Plant) -> tuple[Plant, dict[str, Any]]:
             settings[WORLD.get(key, key)] = number(value)
         else:
             for host in (side,) if side else ("client", "server"):
-                changed: dict[str, Any] = {host: _capped(getattr(plant, host), cap, value)}
+                changed: dict[str, Any] = {host: _add_cap(getattr(plant, host), cap, value)}
                 plant = replace(plant, **changed)
     return plant, settings
 
 
-def _capped(caps: Caps, key: str, value: str) -> Caps:
+def _add_cap(caps: Caps, key: str, value: str) -> Caps:
     """A host with one cap more, or with another."""
     spinning = caps.spinning
     if key in KERNEL:

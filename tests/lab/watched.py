@@ -109,7 +109,7 @@ CASES["dd-own-write"] = _case("pull", 400, "disk/client/write", _OWN_WRITE, prog
 
 
 @dataclass(frozen=True)
-class Ran:
+class WatchResult:
     report: dict[str, Any]
     exit_code: int
     message: str
@@ -127,7 +127,7 @@ class Ran:
         return verdict["component"], verdict["side"], verdict["cause"]
 
 
-def watched(case: Case, ordinary: bool = False) -> Ran:
+def watch_case(case: Case, ordinary: bool = False) -> WatchResult:
     """Builds the case's world, starts the copy, has it watched, and takes all down again.
 
     ordinary: the other host's agent has no rights.
@@ -136,7 +136,7 @@ def watched(case: Case, ordinary: bool = False) -> Ran:
         source = lab.client if case.verb == "push" else lab.server
         folder = source.folder if case.verb == "push" else source.folder / "share"
         _make(source, folder / NAME, case.size_bytes)
-        with _copying(lab, case) as copying:
+        with _run_copy(lab, case) as copying:
             return _watch(lab, case, copying, ordinary)
 
 
@@ -150,7 +150,7 @@ def _make(host: Host, path: Path, size_bytes: int) -> None:
 
 
 @contextlib.contextmanager
-def _copying(lab: World, case: Case) -> Iterator[subprocess.Popen[bytes]]:
+def _run_copy(lab: World, case: Case) -> Iterator[subprocess.Popen[bytes]]:
     """The program at work on the client until the block ends."""
     local = lab.client.folder / (NAME if case.verb == "push" else "pulled.bin")
     there = "pushed.bin" if case.verb == "push" else NAME
@@ -173,7 +173,7 @@ def _copying(lab: World, case: Case) -> Iterator[subprocess.Popen[bytes]]:
         with lab.client.running(command, log) as process:
             yield process
         return
-    with _mounted(lab) as folder:
+    with _mount(lab) as folder:
         names = (local, folder / there) if case.verb == "push" else (folder / there, local)
         with lab.client.running(_command(case.program, *names), log) as process:
             yield process
@@ -187,7 +187,7 @@ def _command(program: str, source: Path, target: Path) -> list[str | Path]:
 
 
 @contextlib.contextmanager
-def _mounted(lab: World) -> Iterator[Path]:
+def _mount(lab: World) -> Iterator[Path]:
     """The share, mounted over FUSE on the client, until the block ends."""
     address, _, share = lab.share.target.removeprefix("//").partition("/")
     home, point = lab.work / "home", lab.work / "mount"
@@ -203,7 +203,7 @@ def _mounted(lab: World) -> Iterator[Path]:
             lab.client.run(["umount", "-l", point], check=False)
 
 
-def _watch(lab: World, case: Case, copying: subprocess.Popen[bytes], ordinary: bool) -> Ran:
+def _watch(lab: World, case: Case, copying: subprocess.Popen[bytes], ordinary: bool) -> WatchResult:
     here, there = lab.client, lab.server
     if case.watcher == "server":
         here, there = there, here
@@ -225,7 +225,7 @@ def _watch(lab: World, case: Case, copying: subprocess.Popen[bytes], ordinary: b
         check=False,
     )
     text = file.read_text() if file.exists() else '{"diagnosis": {"copies": []}}'
-    return Ran(json.loads(text), done.returncode, done.stderr, copying.poll())
+    return WatchResult(json.loads(text), done.returncode, done.stderr, copying.poll())
 
 
 def main() -> int:
@@ -240,7 +240,7 @@ def main() -> int:
     wrong = 0
     for name in options.cases or list(CASES):
         case = CASES[name]
-        ran = watched(case, options.ordinary)
+        ran = watch_case(case, options.ordinary)
         if options.reports:
             options.reports.mkdir(parents=True, exist_ok=True)
             (options.reports / f"{name}.json").write_text(json.dumps(ran.report, indent=1) + "\n")

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from delay import missing
 from limit_cases import CASES, QUICK, Case
-from planted_flow import Ends, Path, Seen, observed
+from planted_flow import Ends, Looks, Path, observe_flow
 
 from probes.sockets import limits
 
@@ -28,15 +28,15 @@ DROPPED_RATIO = 1 / 3
 """The start: windows still open, buffers still grow."""
 RIGHT_RATIO = 0.95
 LEAST_CASES = 60
-"""Used ones, for all cases to say anything."""
+"""Least number of cases that count in a full run."""
 TRUTHS = ("network", "receiver", "sender", "send-buffer", "receive-window")
 ANSWERS = (*TRUTHS, "unknown")
 
 
 @dataclass(frozen=True)
-class Judged:
+class CaseResult:
     case: Case
-    flow: Seen
+    flow: Looks
     free_bytes_per_second: float
 
     @property
@@ -45,14 +45,14 @@ class Judged:
         return self.case.unsuitable(self.flow.bytes_per_second(), self.free_bytes_per_second)
 
 
-def blame(flow: Seen) -> str:
-    sender, receiver = ([one for one in each if one.figures] for each in flow.both)
+def blame(flow: Looks) -> str:
+    sender, receiver = ([one for one in each if one.figures] for each in flow.ends)
     return limits.who_limits(limits.sender_details(sender), limits.receiver_details(receiver))
 
 
-def measured(
+def measure_cases(
     cases: Sequence[Case], seconds: float, progress: Callable[[str], None]
-) -> list[Judged]:
+) -> list[CaseResult]:
     """Every case once, and each path without a plant once, for so many seconds each."""
     dropped = DROPPED_RATIO * seconds
     free: dict[tuple[Path, Ends], float] = {}
@@ -60,14 +60,14 @@ def measured(
     for index, case in enumerate(cases):
         bare = case.without_its_plant()
         if bare not in free:
-            free[bare] = observed(*bare, seconds).since(dropped).bytes_per_second()
-        flow = observed(case.path, case.ends, seconds, seed=index).since(dropped)
-        judged.append(Judged(case, flow, free[bare]))
+            free[bare] = observe_flow(*bare, seconds).since(dropped).bytes_per_second()
+        flow = observe_flow(case.path, case.ends, seconds, seed=index).since(dropped)
+        judged.append(CaseResult(case, flow, free[bare]))
         progress(row(judged[-1]))
     return judged
 
 
-def row(judged: Judged) -> str:
+def row(judged: CaseResult) -> str:
     said = blame(judged.flow)
     verdict = "right" if said == judged.case.truth else "WRONG"
     if judged.why_not:
@@ -76,13 +76,12 @@ def row(judged: Judged) -> str:
     return f"{judged.case.name:52}{rate:9.2f} MB/s  {said:15}{verdict}"
 
 
-def share(judged: Sequence[Judged]) -> tuple[int, int]:
-    """Right ones and all, of the cases that count."""
+def right_and_used(judged: Sequence[CaseResult]) -> tuple[int, int]:
     used = [each for each in judged if not each.why_not]
     return sum(blame(each.flow) == each.case.truth for each in used), len(used)
 
 
-def matrix(judged: Sequence[Judged]) -> list[str]:
+def matrix(judged: Sequence[CaseResult]) -> list[str]:
     counts = Counter((each.case.truth, blame(each.flow)) for each in judged if not each.why_not)
     lines = [f"{'planted / told':16}" + "".join(f"{answer:>15}" for answer in ANSWERS)]
     for truth in TRUTHS:
@@ -100,9 +99,9 @@ def main() -> int:
         return 69
     began = time.monotonic()
     cases, seconds = (QUICK, QUICK_SECONDS) if options.quick else (CASES, SECONDS)
-    judged = measured(cases, seconds, lambda line: print(line, flush=True))
+    judged = measure_cases(cases, seconds, lambda line: print(line, flush=True))
     print("", *matrix(judged), "", sep="\n")
-    right, used = share(judged)
+    right, used = right_and_used(judged)
     print(f"{right} of {used} right, {100 * right / max(1, used):.1f} %")
     print(f"{len(judged)} cases, {used} used, {time.monotonic() - began:.0f} s")
     if cases is CASES and used < LEAST_CASES:

@@ -15,7 +15,7 @@ from pathlib import Path
 import cgroups
 import samba
 from host import Host, host
-from link import CLIENT_ADDRESS, SERVER_ADDRESS, linked
+from link import CLIENT_ADDRESS, SERVER_ADDRESS, link_hosts
 from neighbours import neighbours
 from plant import Plant
 
@@ -71,8 +71,8 @@ def world(plant: Plant) -> Iterator[World]:
         work.chmod(0o711)  # the share's user passes through, and sees nothing
         client = stack.enter_context(host("client", f"{prefix}client", 0, plant.client, work))
         server = stack.enter_context(host("server", f"{prefix}server", 1, plant.server, work))
-        stack.enter_context(linked(client, server, plant))
-        share = stack.enter_context(samba.serving(server, SERVER_ADDRESS, work, plant))
+        stack.enter_context(link_hosts(client, server, plant))
+        share = stack.enter_context(samba.serve(server, SERVER_ADDRESS, work, plant))
         hogs = stack.enter_context(neighbours(client, server, plant, work))
         groups = (client.group, server.group, *hogs)
         yield World(plant, client, server, share, work, groups)

@@ -32,7 +32,7 @@ from tests.devices import loop_device
 sys.path.append(str(Path(__file__).parents[1] / "lab"))
 from delay import (  # noqa: E402
     End,
-    delayed,  # noqa: E402
+    delay_path,  # noqa: E402
     missing,
 )
 
@@ -94,7 +94,7 @@ def run_folder(
 
 
 @pytest.fixture
-def drained() -> Callable[[Running], tuple[list[Sample], Details]]:
+def drain() -> Callable[[Running], tuple[list[Sample], Details]]:
     """All samples, a whole window of them, and the details of a stage that is under way."""
 
     def run(running: Running) -> tuple[list[Sample], Details]:
@@ -115,10 +115,9 @@ def drained() -> Callable[[Running], tuple[list[Sample], Details]]:
 
 @pytest.fixture
 def run_stage(
-    drained: Callable[[Running], tuple[list[Sample], Details]],
+    drain: Callable[[Running], tuple[list[Sample], Details]],
 ) -> Callable[[Any, Any, Endpoint], tuple[list[Sample], Details]]:
-    """All samples and the details of one run of a stage."""
-    return lambda stage, setting, peer: drained(stage.initiate(setting, peer))
+    return lambda stage, setting, peer: drain(stage.initiate(setting, peer))
 
 
 @pytest.fixture
@@ -168,11 +167,11 @@ def lab_path() -> Callable[..., AbstractContextManager[Any]]:
     """tests/lab/delay.py's path between two hosts: delay, loss, rate, MTU, what it swallows."""
     if lacks := missing():
         pytest.skip("NOT RUN: " + "; ".join(lacks))
-    return delayed
+    return delay_path
 
 
 @pytest.fixture
-def responding() -> Callable[[Any, End, Any], AbstractContextManager[Endpoint]]:
+def respond_at() -> Callable[[Any, End, Any], AbstractContextManager[Endpoint]]:
     """A stage's far end, at an end of a path."""
 
     @contextmanager
@@ -250,7 +249,7 @@ class _Relay:
 
 
 @pytest.fixture
-def relayed() -> Iterator[Callable[[int, float], int]]:
+def relay_to() -> Iterator[Callable[[int, float], int]]:
     """A port that leads to another one, with a delay each way that nothing can undercut."""
     with ExitStack() as stack:
 

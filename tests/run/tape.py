@@ -52,7 +52,6 @@ class Script:
     """Error that ends a started stage; number: of those that were started before it."""
     mount: Mapping[str, Any] | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
-    """By stage."""
     clock: FakeClock = field(default_factory=FakeClock)
     lines: list[str] = field(default_factory=list)
     started: int = 0
@@ -173,7 +172,7 @@ class ScriptedHost:
         return typed.to_plain(Counters(self.script.clock.now(), (), (), ()))
 
 
-def played(script: Script, monkeypatch: pytest.MonkeyPatch, **keywords: Any) -> list[str]:
+def play(script: Script, monkeypatch: pytest.MonkeyPatch, **keywords: Any) -> list[str]:
     """The lines of a run: what was begun, what was started for it, its end; then its report."""
     monkeypatch.setattr(hosts, "start_here", lambda: ScriptedHost("client", script))
     monkeypatch.setattr(hosts, "start_there", lambda spec: ScriptedHost("server", script))

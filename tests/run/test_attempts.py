@@ -13,7 +13,7 @@ from bottleneck.run.log import Event, Repeat
 from probes.core.records import Endpoint, Sample, Usage
 from probes.core.stage import Unavailable
 from tests.living import FakeClock
-from tests.run.steps.sessions import knowing, order_of, session_of
+from tests.run.steps.sessions import order_of, session_of, update_world
 
 IDLE = Usage(1.0, (0.1,), 0.1, 0.0, 0.0, 0.1, 0.1, 0.0, *(None,) * 12)
 BUSY = replace(IDLE, core_busy_ratios=(0.9,), busiest_core_ratio=0.9)
@@ -29,7 +29,7 @@ def test_a_folder_that_may_remain_on_the_share_is_named_with_what_removes_it(rec
     session, _ = recorder
     unclosed = ["client: closing the run-folder: client: the agent did not answer"]
     session.files.share = Endpoint(folder="bottleneck-0123456789abcdef")
-    knowing(session, hosts={"client": SimpleNamespace(unclosed=unclosed)})
+    update_world(session, hosts={"client": SimpleNamespace(unclosed=unclosed)})
     session._note_unclosed()
     assert (
         session.unclosed
@@ -96,7 +96,7 @@ def test_runs_come_after_one_that_is_not_counted_while_there_is_time(
     recorder, runs, counted, notes
 ):
     session, events = recorder
-    knowing(session, options=replace(session.world.options, runs=runs))
+    update_world(session, options=replace(session.world.options, runs=runs))
     clock = FakeClock()
     session.clock = Clock(20.0, clock)
     assert runs_made(session, 4.0, clock) == counted

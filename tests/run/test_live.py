@@ -17,7 +17,7 @@ from probes.core.stage import Refused, Unavailable
 from probes.system.child import Child
 from probes.watch.live_copies import LiveCopy
 from probes.watch.running_copies import Link, Running
-from tests.run.test_watched_copy import LINK, running, sent
+from tests.run.test_watched_copy import LINK, copy_on, sent_counts
 
 KERNEL = Link("10.0.0.1", 40000, "10.0.0.2", 445, serving=False, kernel=True)
 SERVING = Link("10.0.0.2", 445, "10.0.0.1", 40000, serving=True, kernel=False)
@@ -78,13 +78,13 @@ def test_what_the_watch_ends_by_is_raised(
 @pytest.mark.parametrize(
     ("copier", "text"),
     [
-        (running(), "push to 10.0.0.2, smbclient 7"),
-        (running(moved_bytes=PULLS), "pull from 10.0.0.2, smbclient 7"),
-        (running(SERVING, moved_bytes=PULLS, program="smbd"), "push from 10.0.0.1, smbd 7"),
-        (running(SERVING, program="smbd"), "pull to 10.0.0.1, smbd 7"),
-        (running(KERNEL, program=None), "push to 10.0.0.2, mount"),
-        (running(program=None, pids=()), "push to 10.0.0.2, port 40000"),
-        (running(program="\x1b[2J"), r"push to 10.0.0.2, \x1b[2J 7"),
+        (copy_on(), "push to 10.0.0.2, smbclient 7"),
+        (copy_on(moved_bytes=PULLS), "pull from 10.0.0.2, smbclient 7"),
+        (copy_on(SERVING, moved_bytes=PULLS, program="smbd"), "push from 10.0.0.1, smbd 7"),
+        (copy_on(SERVING, program="smbd"), "pull to 10.0.0.1, smbd 7"),
+        (copy_on(KERNEL, program=None), "push to 10.0.0.2, mount"),
+        (copy_on(program=None, pids=()), "push to 10.0.0.2, port 40000"),
+        (copy_on(program="\x1b[2J"), r"push to 10.0.0.2, \x1b[2J 7"),
     ],
 )
 def test_a_line_says_which_way_the_bytes_go_and_what_moves_them(copier: Running, text: str) -> None:
@@ -92,21 +92,21 @@ def test_a_line_says_which_way_the_bytes_go_and_what_moves_them(copier: Running,
 
 
 def test_lines_keep_the_shares_that_were_told_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    observation = parse_observations(sent(0, 1 << 20))
+    observation = parse_observations(sent_counts(0, 1 << 20))
     last_shares = (TimeShare("network", "path", 1.0),)
     monkeypatch.setattr(live, "shares", lambda running, observed: last_shares)
     events: list[Any] = []
 
     def watching(tell: Any, control_fd: int, pid: int, address: str) -> None:
-        tell((LiveCopy(b"a", running(), 1.0, None),), 2, 0.1)
-        tell((LiveCopy(b"a", running(), 2.0, observation),), 0, 0.2)
+        tell((LiveCopy(b"a", copy_on(), 1.0, None),), 2, 0.1)
+        tell((LiveCopy(b"a", copy_on(), 2.0, observation),), 0, 0.2)
         tell(
-            (LiveCopy(b"a", running(), 3.0, None), LiveCopy(b"b", running(KERNEL), 4.0, None)),
+            (LiveCopy(b"a", copy_on(), 3.0, None), LiveCopy(b"b", copy_on(KERNEL), 4.0, None)),
             0,
             0.3,
         )
         tell((), 0, 0.4)
-        tell((LiveCopy(b"a", running(), 5.0, None),), 0, 0.5)
+        tell((LiveCopy(b"a", copy_on(), 5.0, None),), 0, 0.5)
 
     monkeypatch.setattr(live.live_copies, "watch", watching)
     live._watch(events.append, -1, 0, "")
@@ -130,6 +130,6 @@ def test_a_process_that_ended_ends_the_feed(channel: tuple[Feed, Any]) -> None:
 
 
 def test_of_too_few_looks_nothing_is_told() -> None:
-    assert running().link == LINK
-    assert shares(running(), parse_observations(sent(0, 0, 0))) == ()
-    assert shares(running(), parse_observations(sent(0, 1 << 20, 2 << 20))) == ()
+    assert copy_on().link == LINK
+    assert shares(copy_on(), parse_observations(sent_counts(0, 0, 0))) == ()
+    assert shares(copy_on(), parse_observations(sent_counts(0, 1 << 20, 2 << 20))) == ()

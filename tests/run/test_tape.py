@@ -10,7 +10,7 @@ from bottleneck.agents.hosts import PartlyRan
 from bottleneck.login.target import NamedDevice, NamedFile
 from bottleneck.run import plan
 from probes.core.stage import Refused
-from tests.run.tape import MOUNT, Script, played
+from tests.run.tape import MOUNT, Script, play
 
 AGENT = {"agent": "ssh://nas"}
 SLOW_DISK = {"disk read": 30.0, "server read": 30.0, "pull.uncached": 29.0}
@@ -66,12 +66,12 @@ RUNS: dict[str, tuple[Script, dict[str, Any]]] = {
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_asks_for_this_in_this_order(name, golden, monkeypatch):
     script, options = RUNS[name]
-    for line in played(script, monkeypatch, **options):
+    for line in play(script, monkeypatch, **options):
         golden(line)
 
 
 def test_of_a_mount_that_is_not_smb_no_share_is_opened(monkeypatch):
     script = Script(EQUAL, mount={**MOUNT, "filesystem": "nfs4"})
-    lines = played(script, monkeypatch, target="/mnt/media", stages=("native-copy", "smb-copy"))
+    lines = play(script, monkeypatch, target="/mnt/media", stages=("native-copy", "smb-copy"))
     assert "  hold client run-folder" not in lines
     assert any(each.startswith("native-copy push.cached client: Measured") for each in lines)

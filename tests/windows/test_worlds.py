@@ -89,7 +89,7 @@ def test_a_windows_client_names_the_planted_cap(windows, name, agent):
         remaining = experiment.left_behind(scene)
     assert not remaining and not user_files(windows)
     terms = experiment.Terms(agent=agent is by_ssh, beside=False)
-    ran = experiment.judged(case, document, terms)
+    ran = experiment.judge_run(case, document, terms)
     assert {each.grade for each in ran.verdicts} - {judge.NOT_COUNTED} == {judge.RIGHT}, ran
     assert not ran.unlawful
     card = document["hosts"]["client"]["interface"]

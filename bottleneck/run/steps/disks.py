@@ -36,7 +36,7 @@ ZONES_BYTES = 2 << 30
 ZONE_WRITE_SECONDS = 2.0
 """Time of each zone, of which the disk's cache and the last flush are a small part."""
 NEAR_RATIO = 0.6
-"""Share of its disk's rate from which on the disk may limit a copy."""
+"""Least rate of a copy over its disk's at which the disk may limit it."""
 ALONE = "the rate of each disk by itself"
 ALONE_TIMES = 4.0
 """Factor of a step's time if only the disk stage is requested."""

@@ -45,7 +45,7 @@ SMB1_SECONDS = 2.5
 """Time of SMB1's two copies of a cached source in a clear case, with the usual budget."""
 MOST_REPETITIONS = 6
 ALL_ROUNDS_SECONDS = 300.0
-"""Budget from which on all copies are repeated before the tests that explain them."""
+"""Least budget in which all copies are repeated before the tests that explain them."""
 INITIATORS = Stage("initiators", "which host should start the copy", usual_seconds=8.0)
 """Copies of smb-copy that the server starts, which explain the client's."""
 HAND_TIMES = 3.0

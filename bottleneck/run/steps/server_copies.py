@@ -30,7 +30,7 @@ REACH_SECONDS = 4.0
 RESIZE_GRACE_SECONDS = 12.0
 LOOK_SECONDS = 20.0
 WHOLE_RATIO = 0.8
-"""Requested size over a source's size from which on the source is copied whole."""
+"""Least requested size over a source's size at which the source is copied whole."""
 
 
 @dataclass

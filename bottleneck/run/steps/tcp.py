@@ -26,7 +26,7 @@ PEER_SECONDS = 25.0
 """Time limit of a foreign peer (iperf3) beyond its transfer: it may be busy."""
 OR_PEER = "needs an agent on the server (use --agent ssh://HOST, or --tcp-peer iperf3://HOST)"
 FAR_TIMES = 4.0
-"""Time of one stream over that of several, from which on the latter is mostly slow start."""
+"""Least time of one stream over that of several at which the latter is mostly slow start."""
 LEAST_BYTES, SLOW_SECONDS = 512 << 10, 6.0
 """Bytes below which a transfer is repeated, and the time of the repetition."""
 

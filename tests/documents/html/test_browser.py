@@ -70,7 +70,7 @@ def files(page_of, tmp_path_factory) -> dict[str, Path]:
 
 
 @dataclass
-class Seen:
+class Visit:
     """A page in a browser, its requests and its complaints."""
 
     page: Page
@@ -79,12 +79,12 @@ class Seen:
 
 
 @contextmanager
-def open_page(browser: Browser, path: Path, width: int, scheme: str, **options) -> Iterator[Seen]:
+def open_page(browser: Browser, path: Path, width: int, scheme: str, **options) -> Iterator[Visit]:
     context = browser.new_context(
         viewport={"width": width, "height": SIZES[width]}, color_scheme=scheme, **options
     )
     try:
-        visit = Seen(context.new_page())
+        visit = Visit(context.new_page())
         visit.page.on("request", lambda request: visit.requests.append(request.url))
         # A refusal by the page's own policy is an error on the console.
         visit.page.on("console", lambda message: visit.complaints.append(message.text))

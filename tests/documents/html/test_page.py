@@ -29,21 +29,21 @@ FILES = [*sorted(DATA.glob("report-v1-*.json")), ROOT / "examples" / "server-dis
 
 
 @pytest.fixture(params=FILES, ids=lambda path: path.stem)
-def stored(request):
+def stored_report(request):
     return request.param
 
 
-def test_a_page_is_well_formed_and_the_same_each_time(stored, page_of, tree):
-    page = page_of(stored)
-    assert page == page_of(stored)
+def test_a_page_is_well_formed_and_the_same_each_time(stored_report, page_of, tree):
+    page = page_of(stored_report)
+    assert page == page_of(stored_report)
     assert page.isascii()
     parsed = tree(page)
     assert parsed.strange == []
     assert parsed.open == []
 
 
-def test_a_page_runs_and_fetches_nothing(stored, page_of, tree):
-    parsed = tree(page_of(stored))
+def test_a_page_runs_and_fetches_nothing(stored_report, page_of, tree):
+    parsed = tree(page_of(stored_report))
     for element, attributes in parsed.elements:
         assert element not in {"script", "link", "iframe", "img", "image", "object", "use"}
         for name, value in attributes.items():
@@ -76,8 +76,8 @@ def test_the_policy_lets_in_the_one_style_sheet_alone(page_of, tree):
     assert page.index("Content-Security-Policy") < page.index("<style>")
 
 
-def test_headings_descend_and_every_place_has_its_own_name(stored, page_of, tree):
-    parsed = tree(page_of(stored))
+def test_headings_descend_and_every_place_has_its_own_name(stored_report, page_of, tree):
+    parsed = tree(page_of(stored_report))
     levels = [int(name[1]) for name, _ in parsed.elements if re.fullmatch(r"h[1-6]", name)]
     assert levels.count(1) == 1
     assert levels[0] == 1
@@ -91,16 +91,16 @@ def test_headings_descend_and_every_place_has_its_own_name(stored, page_of, tree
             assert attributes["href"][1:] in names
 
 
-def test_tables_have_captions_and_heads_with_a_scope(stored, page_of, tree):
-    parsed = tree(page_of(stored))
+def test_tables_have_captions_and_heads_with_a_scope(stored_report, page_of, tree):
+    parsed = tree(page_of(stored_report))
     assert len(parsed.attributes_of("caption")) == len(parsed.attributes_of("table"))
     assert all(each.get("scope") in {"col", "row"} for each in parsed.attributes_of("th"))
 
 
-def test_what_was_found_comes_first_and_nothing_is_kept_back(stored, page_of, tree):
-    report = stored_reports.load(stored)
+def test_what_was_found_comes_first_and_nothing_is_kept_back(stored_report, page_of, tree):
+    report = stored_reports.load(stored_report)
     diagnosis = diagnose(report)
-    words = flat(tree(page_of(stored)).words)
+    words = flat(tree(page_of(stored_report)).words)
     copy_first = diagnosis.main_copy
     assert copy_first is not None
     assert words.index(flat(first_line(diagnosis))) < words.index(flat(diagnosis.summary)[:900])

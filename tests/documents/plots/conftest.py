@@ -31,7 +31,6 @@ def every_plot(report):
 class Mark:
     kind: str
     name: str
-    """Its classes."""
     text: str
     """Words of a text, or those of a shape when pointed at."""
     left_x: float
@@ -89,7 +88,7 @@ def _box(each: ElementTree.Element) -> tuple[float, float, float, float] | None:
         case "polyline" | "polygon":
             points = [tuple(map(float, pair.split(","))) for pair in each.attrib["points"].split()]
         case "path":
-            points = _walked(each.attrib["d"])
+            points = _corners(each.attrib["d"])
         case "text":
             wide = text_width(each.text or "")
             share = {"start": 0.0, "middle": 0.5, "end": 1.0}[each.get("text-anchor", "start")]
@@ -101,7 +100,7 @@ def _box(each: ElementTree.Element) -> tuple[float, float, float, float] | None:
     return min(xs), min(ys), max(xs), max(ys)
 
 
-def _walked(commands: str) -> list[tuple[float, float]]:
+def _corners(commands: str) -> list[tuple[float, float]]:
     """The corners of a path of M, L, H, V and h."""
     points = [(0.0, 0.0)]
     for letter, rest in _STEP.findall(commands):
@@ -119,23 +118,22 @@ def _walked(commands: str) -> list[tuple[float, float]]:
 
 
 @pytest.fixture(scope="session")
-def drawing():
+def parse_drawing():
     return lambda plot: Drawing(plot.svg)
 
 
 @pytest.fixture
 def report():
-    """With every stage."""
     return stored_reports.load(DATA / "report-v1-comparisons.json")
 
 
 @pytest.fixture
-def drawn(drawing):
+def plot_of(parse_drawing):
     """The plot of a name that a report has, and its marks."""
 
     def of(report, name):
         (plot,) = (each for each in every_plot(report) if each.name == name)
-        return plot, drawing(plot)
+        return plot, parse_drawing(plot)
 
     return of
 
@@ -146,5 +144,5 @@ def example():
 
 
 @pytest.fixture
-def timed():
+def timed_report():
     return stored_reports.load(DATA / "traces" / "server-read.json.gz")

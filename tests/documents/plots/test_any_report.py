@@ -57,11 +57,11 @@ def look_at(plot, drawing):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_marks_lie_in_the_box_and_tables_are_whole(path, drawing):
+def test_marks_lie_in_the_box_and_tables_are_whole(path, parse_drawing):
     report = stored_reports.load(path)
     plots = every_plot(report)
     for plot in plots:
-        look_at(plot, drawing)
+        look_at(plot, parse_drawing)
     assert [each.svg for each in every_plot(report)] == [each.svg for each in plots]
 
 
@@ -78,33 +78,33 @@ OF_TRACES = (
 )
 
 
-def forged(value, key, strange):
+def forge(value, key, strange):
     """The value with whatever has that key replaced, however deep it lies."""
     if isinstance(value, dict):
-        return {k: strange if k == key else forged(v, key, strange) for k, v in value.items()}
-    return [forged(each, key, strange) for each in value] if isinstance(value, list) else value
+        return {k: strange if k == key else forge(v, key, strange) for k, v in value.items()}
+    return [forge(each, key, strange) for each in value] if isinstance(value, list) else value
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("strange", STRANGE, ids=lambda each: str(each)[:8].strip("</\x1b"))
 @pytest.mark.parametrize("key", [*KEYS, *OF_TRACES])
-def test_forged_figures_stay_in_the_box_and_forged_words_are_escaped(key, strange, drawing):
+def test_forged_figures_stay_in_the_box_and_forged_words_are_escaped(key, strange, parse_drawing):
     base = TIMED if key in OF_TRACES else WHOLE
     entries = [
         (
-            replace(step, setting=forged(step.setting, key, strange)),
-            replace(outcome, details=forged(outcome.details, key, strange)),
+            replace(step, setting=forge(step.setting, key, strange)),
+            replace(outcome, details=forge(outcome.details, key, strange)),
         )
         for step, outcome in base.entries
         if f'"{key}"' in json.dumps([step.setting, outcome.details])
     ]
     report = replace(base, entries=tuple(entries))
     for plot in every_plot(report):
-        look_at(plot, drawing)
+        look_at(plot, parse_drawing)
 
 
 @pytest.mark.parametrize("factor", [1e-12, 1e9])
-def test_very_small_and_very_large_rates_are_drawn_too(factor, drawing):
+def test_very_small_and_very_large_rates_are_drawn_too(factor, parse_drawing):
     def scaled(run):
         return [[seconds / factor, count] for seconds, count in run]
 
@@ -120,7 +120,7 @@ def test_very_small_and_very_large_rates_are_drawn_too(factor, drawing):
     plots = every_plot(report)
     assert plots
     for plot in plots:
-        look_at(plot, drawing)
+        look_at(plot, parse_drawing)
 
 
 @pytest.mark.long

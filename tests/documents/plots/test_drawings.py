@@ -17,11 +17,11 @@ from probes.core.records import Measured, Sample
 from tests.documents.plots.conftest import every_plot
 
 
-def altered(report, stage, **details):
-    return measured(report, lambda o: replace(o, details={**o.details, **details}), stage)
+def alter(report, stage, **details):
+    return changed_outcomes(report, lambda o: replace(o, details={**o.details, **details}), stage)
 
 
-def measured(report, change, stage=""):
+def changed_outcomes(report, change, stage=""):
     entries = (
         (step, change(o) if isinstance(o, Measured) and stage in ("", step.stage) else o)
         for step, o in report.entries
@@ -29,7 +29,7 @@ def measured(report, change, stage=""):
     return replace(report, entries=tuple(entries))
 
 
-def of_many_cores(report):
+def many_cores_report(report):
     step, outcome = report.entries[-1]
     usage = replace(outcome.initiator, core_busy_ratios=(0.5,) * 128)
     return replace(report, entries=((step, replace(outcome, initiator=usage)),))
@@ -39,16 +39,16 @@ SLOW = {"latency_seconds": 0.0001, "bandwidth_bytes_per_second": 1e8, "n_half_by
 DRAWN = {
     "stages": ("report", "", lambda report: report),
     "run": ("example", "", lambda report: report),
-    "other-knee": ("report", "sweep-1", lambda report: altered(report, "sweep", knee_bytes=12345)),
-    "slow": ("report", "latency", lambda report: altered(report, "latency", fit=SLOW)),
-    "no-fit": ("report", "latency", lambda report: altered(report, "latency", fit={"refused": ""})),
-    "time": ("timed", "time-1", lambda report: report),
+    "other-knee": ("report", "sweep-1", lambda report: alter(report, "sweep", knee_bytes=12345)),
+    "slow": ("report", "latency", lambda report: alter(report, "latency", fit=SLOW)),
+    "no-fit": ("report", "latency", lambda report: alter(report, "latency", fit={"refused": ""})),
+    "time": ("timed_report", "time-1", lambda report: report),
     "no-agent": (
         "example",
         "cores",
-        lambda report: measured(report, lambda outcome: replace(outcome, responder=None)),
+        lambda report: changed_outcomes(report, lambda outcome: replace(outcome, responder=None)),
     ),
-    "many-cores": ("example", "cores", of_many_cores),
+    "many-cores": ("example", "cores", many_cores_report),
 }
 """The report of each golden, the drawings that it holds, and what is changed before."""
 
@@ -75,8 +75,8 @@ def names(report):
     return [each.name for each in every_plot(report)]
 
 
-def test_a_zones_bar_stands_at_its_place_and_is_as_high_as_its_rate(drawn, report):
-    plot, drawing = drawn(report, "zones-1")
+def test_a_zones_bar_stands_at_its_place_and_is_as_high_as_its_rate(plot_of, report):
+    plot, drawing = plot_of(report, "zones-1")
     (zones,) = all_zones(report)
     bars = [each for each in drawing.having("", "rect") if "zone" in each.text]
     assert len(bars) == len(zones.zones) == 9
@@ -109,8 +109,8 @@ def test_an_empty_report_has_no_plot(report):
     assert every_plot(empty) == ()
 
 
-def test_the_headlines_rate_over_time_is_that_of_its_samples(drawn, example):
-    plot, drawing = drawn(example, "time-1")
+def test_the_headlines_rate_over_time_is_that_of_its_samples(plot_of, example):
+    plot, drawing = plot_of(example, "time-1")
     (copy,) = (e for e in steps.copies(example) if e.name == "pull.uncached" and e.step)
     run = median_run(copy.step.outcome)
     total = sum((end - begin) * rate for begin, end, rate in rates(run))
@@ -120,8 +120,8 @@ def test_the_headlines_rate_over_time_is_that_of_its_samples(drawn, example):
     assert curve.right == pytest.approx(drawing.width - 6, abs=0.2)
 
 
-def test_who_had_work_fills_each_period_and_is_as_large_as_its_share(drawn, timed):
-    plot, drawing = drawn(timed, "time-1")
+def test_who_had_work_fills_each_period_and_is_as_large_as_its_share(plot_of, timed_report):
+    plot, drawing = plot_of(timed_report, "time-1")
     areas = drawing.having("", "polygon")
     shares = dict(plot.rows)
     assert {each.text for each in areas} <= shares.keys()
@@ -131,8 +131,8 @@ def test_who_had_work_fills_each_period_and_is_as_large_as_its_share(drawn, time
     assert drawing.saying("server: not sent yet")
 
 
-def test_a_bar_has_a_part_for_each_component(timed):
-    main = diagnose(timed).main_copy
+def test_a_bar_has_a_part_for_each_component(timed_report):
+    main = diagnose(timed_report).main_copy
     shares = tuple(TimeShare(*each) for each in (("disk", "server", 0.7), ("unknown", None, 0.3)))
     bar = stack(replace(main, time=shares))
     assert re.findall(r'width="([0-9.]+)"', bar) == ["69.7", "29.7"]

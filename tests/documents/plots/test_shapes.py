@@ -15,8 +15,8 @@ def within(drawing, svg):
 
 
 @pytest.mark.parametrize(("width", "height"), [(100, 11), (3, 40), (0.5, 0.5), (40, 40), (5, 5)])
-def test_a_hatch_stays_in_its_rectangle(drawing, width, height):
-    for mark in within(drawing, shapes.hatch(10, 20, width, height, "x")):
+def test_a_hatch_stays_in_its_rectangle(parse_drawing, width, height):
+    for mark in within(parse_drawing, shapes.hatch(10, 20, width, height, "x")):
         assert mark.left_x >= 10
         assert mark.right <= 10 + width + 0.05
         assert mark.top >= 20

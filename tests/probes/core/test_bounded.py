@@ -20,14 +20,14 @@ EXAMPLE = ROOT / "examples/server-disk-read.json"
 MIB = 1 << 20
 
 
-def joined(items: Iterable[str]) -> str:
+def join(items: Iterable[str]) -> str:
     return ",".join(items)
 
 
 BOMBS = {
     "empty arrays": lambda: "[" + "[]," * 400_000 + "[]]",
     "floats": lambda: "[" + "1.5," * (4 * MIB - 10) + "1]",
-    "keys": lambda: "{" + joined(f'"{n:x}":1' for n in range(400_000)) + "}",
+    "keys": lambda: "{" + join(f'"{n:x}":1' for n in range(400_000)) + "}",
     "strings": lambda: "[" + '"ab",' * (3 * MIB) + '"a"]',
     "quotes": lambda: '"' * (16 * MIB),
     "wide characters": lambda: '"\U0001f600' + "a" * (16 * MIB - 10) + '"',
@@ -58,10 +58,10 @@ def worst() -> str:
     step = next(each for each in document["steps"] if each["outcome"]["kind"] == "measured")
     step["outcome"]["details"]["more"] = "HERE"
     text = json.dumps(document, separators=(",", ":"))
-    keys = "{" + joined(f'"{n:05x}":{n}.5' for n in range(97_000)) + "}"
-    strings = "[" + joined(f'"{n:05x}"' for n in range(140_000)) + "]"
-    numbers = "[" + joined(f"{n}.25" for n in range(120_000)) + "]"
-    arrays = "[" + joined(["[]"] * 60_000) + "]"
+    keys = "{" + join(f'"{n:05x}":{n}.5' for n in range(97_000)) + "}"
+    strings = "[" + join(f'"{n:05x}"' for n in range(140_000)) + "]"
+    numbers = "[" + join(f"{n}.25" for n in range(120_000)) + "]"
+    arrays = "[" + join(["[]"] * 60_000) + "]"
     text = text.replace('"HERE"', f"[{keys},{strings},{numbers},{arrays}]")
     room = USUAL.content_bytes - len(text) - 30
     # One rare character, by its escapes: the text becomes four bytes a letter.

@@ -75,16 +75,16 @@ def test_a_disk_of_another_host_is_named(tmp_path):
 RECORDED = Path(__file__).parents[1] / "recorded"
 
 
-def recorded(name):
+def recording(name):
     return (RECORDED / name).read_text()
 
 
 def test_a_disks_health_is_told_without_its_serial_number():
-    assert block.parse_smart(recorded("smartctl_ata.json")) == {"passed": True}
+    assert block.parse_smart(recording("smartctl_ata.json")) == {"passed": True}
 
 
 def test_an_nvme_disk_that_is_worn_out_costs():
-    smart = block.parse_smart(recorded("smartctl_nvme.json"))
+    smart = block.parse_smart(recording("smartctl_nvme.json"))
     layer = {"name": "nvme0n1", "kind": "disk", "smart": smart}
     (setting,) = layers.costly([layer])
     assert (setting.option, setting.value) == ("health of nvme0n1", "failing")

@@ -15,7 +15,7 @@ ZONES = [
 ]
 
 
-def written(*runs):
+def extent_map(*runs):
     """Returns a file's map of extents (address, length), one behind the other."""
     extents, offset_bytes = [], 0
     for physical, length in runs:
@@ -24,7 +24,7 @@ def written(*runs):
     return FileMap(tuple(extents), True)
 
 
-def described(file, volume=DISK, real=True):
+def describe(file, volume=DISK, real=True):
     return place.describe(file, sum(each.length_bytes for each in file.extents), volume, real)
 
 
@@ -54,7 +54,7 @@ def test_a_file_without_extents_has_no_place():
 
 
 def test_pieces_have_the_span_and_the_mean_of_the_bytes():
-    layout = described(written((90 * GIB, GIB), (10 * GIB, 3 * GIB)))
+    layout = describe(extent_map((90 * GIB, GIB), (10 * GIB, 3 * GIB)))
     assert (layout["fragments"], layout["from_ratio"], layout["to_ratio"]) == (2, 0.10, 0.91)
     assert layout["centre_ratio"] == pytest.approx((0.905 + 3 * 0.115) / 4)
     assert [each["bytes"] for each in layout["spans"]] == [GIB, 3 * GIB]
@@ -62,7 +62,7 @@ def test_pieces_have_the_span_and_the_mean_of_the_bytes():
 
 def test_a_partition_is_placed_on_its_disk_too():
     volume = Volume("sdx2", 100 * GIB, "sdx", 200 * GIB, 50 * GIB)
-    layout = described(written((50 * GIB, GIB)), volume)
+    layout = describe(extent_map((50 * GIB, GIB)), volume)
     assert (layout["from_ratio"], layout["to_ratio"]) == (0.50, 0.51)
     disk = layout["whole"]
     assert (disk["device"], disk["device_bytes"]) == ("sdx", 200 * GIB)
@@ -75,7 +75,7 @@ def test_a_partition_is_placed_on_its_disk_too():
     ids=["an address that is no place", "no device below", "behind the device's end"],
 )
 def test_what_cannot_be_located_has_no_ratio(volume, real, address):
-    layout = described(written((address, GIB)), volume, real)
+    layout = describe(extent_map((address, GIB)), volume, real)
     assert (layout["located"], layout["from_ratio"], layout["spans"]) == (False, None, [])
     assert layout["fragments"] == 1
 
@@ -103,11 +103,11 @@ def test_a_partition_and_a_thin_volume_are_known_by_sysfs(tmp_path, monkeypatch)
 
 
 def test_gaps_that_pass_under_the_head_are_told_apart():
-    layout = described(written(*((5 * GIB + each * MIB, MIB // 2) for each in range(101))))
+    layout = describe(extent_map(*((5 * GIB + each * MIB, MIB // 2) for each in range(101))))
     assert (layout["fragments"], layout["short_gaps"]) == (101, 100)
     assert layout["short_gaps_bytes"] == 50 * MIB
     runs = [((5 + 90 * (each % 2)) * GIB + each * 4 * MIB, MIB) for each in range(500)]
-    assert described(written(*runs))["short_gaps"] == 0
+    assert describe(extent_map(*runs))["short_gaps"] == 0
 
 
 KIB, EXTENTS_MIB = 1024, 1024 * 1024
@@ -143,33 +143,33 @@ def test_pieces_are_what_a_reader_takes_from_the_disk():
     assert place.unwritten_bytes(extents, 7 * EXTENTS_MIB) == 2 * EXTENTS_MIB
 
 
-def _open(folder, name):
+def _create(folder, name):
     return os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
 
 
 def test_the_files_of_a_real_ext4_are_what_they_were_made(ext4_disk):
     folder, _, _ = ext4_disk
 
-    written_fd = _open(folder, "whole")
+    written_fd = _create(folder, "whole")
     os.pwrite(written_fd, b"w" * 4 * EXTENTS_MIB, 0)
     assert not place.read_extents(written_fd).extents[0].placed
     file_map = place.read_extents(written_fd, flush=True)
     assert (file_map.complete, len(place.pieces(file_map.extents, 4 * EXTENTS_MIB))) == (True, 1)
     assert place.unwritten_bytes(file_map.extents, 4 * EXTENTS_MIB) == 0
 
-    reserved = _open(folder, "reserved")
+    reserved = _create(folder, "reserved")
     os.posix_fallocate(reserved, 0, 4 * EXTENTS_MIB)
     file_map = place.read_extents(reserved, flush=True)
     assert len(place.pieces(file_map.extents, 4 * EXTENTS_MIB)) == 0
     assert place.unwritten_bytes(file_map.extents, 4 * EXTENTS_MIB) == 4 * EXTENTS_MIB
 
-    sparse = _open(folder, "sparse")
+    sparse = _create(folder, "sparse")
     for number in range(3):
         os.pwrite(sparse, b"s" * EXTENTS_MIB, number * 2 * EXTENTS_MIB)
     file_map = place.read_extents(sparse, flush=True)
     assert place.unwritten_bytes(file_map.extents, 5 * EXTENTS_MIB) == 2 * EXTENTS_MIB
 
-    one, other = _open(folder, "one"), _open(folder, "other")
+    one, other = _create(folder, "one"), _create(folder, "other")
     for number in range(20):
         for each in (one, other):
             os.posix_fallocate(each, number * 64 * KIB, 64 * KIB)
@@ -177,7 +177,7 @@ def test_the_files_of_a_real_ext4_are_what_they_were_made(ext4_disk):
     file_map = place.read_extents(one, flush=True)
     assert len(place.pieces(file_map.extents, 20 * 64 * KIB)) == 20
 
-    empty = _open(folder, "empty")
+    empty = _create(folder, "empty")
     assert place.read_extents(empty) == FileMap((), True)
     for each in (written_fd, reserved, sparse, one, other, empty):
         os.close(each)
@@ -186,7 +186,7 @@ def test_the_files_of_a_real_ext4_are_what_they_were_made(ext4_disk):
 def test_a_map_of_many_pages_is_whole_or_says_that_it_is_not(ext4_disk, monkeypatch):
     folder, _, _ = ext4_disk
     monkeypatch.setattr(place, "PAGE_EXTENTS", 7)
-    fd = _open(folder, "many")
+    fd = _create(folder, "many")
     for number in range(50):
         os.pwrite(fd, b"m" * 4096, number * 8192)
     file_map = place.read_extents(fd, flush=True)

@@ -12,7 +12,7 @@ NAME = "bottleneck-0123456789abcdef"
 FILES = ("source-0123456789abcdef", "pushed-0123456789abcdef-0123456789abcdef")
 
 
-class Between:
+class InterruptedOs:
     """The module os, with work of somebody else before some of its calls, by their numbers."""
 
     def __init__(self, works):
@@ -45,7 +45,7 @@ def parent(tmp_path):
     os.close(fd)
 
 
-def removed(place, other, first, second, monkeypatch):
+def remove(place, other, first, second, monkeypatch):
     """Returns the outcome of a removal while somebody puts `other` in the folder's place before
     call `first` and the folder back before call `second`, and those of the calls never made."""
     place.mkdir()
@@ -67,7 +67,7 @@ def removed(place, other, first, second, monkeypatch):
             (place / NAME).unlink()
         (place / "away").rename(place / NAME)
 
-    between, fd = Between({first: away, second: back}), os.open(place, os.O_RDONLY)
+    between, fd = InterruptedOs({first: away, second: back}), os.open(place, os.O_RDONLY)
     with monkeypatch.context() as patched:
         patched.setattr(removal, "os", between)
         try:
@@ -92,7 +92,7 @@ def test_a_folder_renamed_into_the_place_keeps_its_files(tmp_path, monkeypatch, 
             (first + 1, first + 2) if second in uncalled or not first else (first, second + 1)
         )
         place = tmp_path / f"{first} {second}"
-        became, uncalled = removed(place, other, first, second, monkeypatch)
+        became, uncalled = remove(place, other, first, second, monkeypatch)
         outcomes.append(became)
     assert len(outcomes) > 30 and set(outcomes) == {outcome, "stays"}
 

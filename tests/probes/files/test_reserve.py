@@ -43,17 +43,16 @@ def file_system(tmp_path, kind, size):
     try:
         yield point
     finally:
-        unmounted(point)
+        unmount(point)
 
 
-def unmounted(point):
+def unmount(point):
     """Unmounts it as soon as a server that has just ended lets go of it."""
     command = ["umount", point]
     assert until(lambda: not subprocess.run(command, capture_output=True).returncode), "it is busy"
 
 
 def read_space(folder):
-    """Returns the free bytes and all bytes."""
     answer = os.statvfs(folder)
     return answer.f_bavail * answer.f_frsize, answer.f_blocks * answer.f_frsize
 
@@ -91,8 +90,7 @@ def least_free(folder):
         free_bytes.append(read_space(folder)[0])
 
 
-def spent(running):
-    """Returns the bytes that a stage moved."""
+def bytes_moved(running):
     moved_bytes = 0
     for sample in running:
         moved_bytes = sample.moved_bytes
@@ -107,7 +105,7 @@ def source(folder, tmp_path):
 
 def written_by_fio(folder, tmp_path):
     setting = disk.Setting("write", "uncached", str(folder), "client", WANTED_BYTES, 2.0)
-    return spent(disk.initiate(setting, Endpoint()))
+    return bytes_moved(disk.initiate(setting, Endpoint()))
 
 
 def mounted_source(folder, tmp_path):
@@ -124,7 +122,7 @@ def copied_by_the_system(folder, tmp_path):
     setting = created_folder.Setting(str(other), "0123abcd", size, 10.0, SEED)
     with created_folder.hold(setting, Endpoint()) as peer:
         copy_setting = native_copy.Setting("pull.cached", str(folder), str(other), size, 30.0, SEED)
-        return spent(native_copy.initiate(copy_setting, peer))
+        return bytes_moved(native_copy.initiate(copy_setting, peer))
 
 
 WRITERS = (source, written_by_fio, mounted_source, copied_by_the_system)
@@ -204,7 +202,7 @@ def test_fio_is_stopped_where_somebody_else_takes_the_room(large):
     assert next(running).moved_bytes == 0
     below_reserve(large)
     with pytest.raises(Refused, match="other processes use it"):
-        spent(running)
+        bytes_moved(running)
 
 
 @pytest.mark.long
@@ -241,4 +239,4 @@ def test_a_copy_by_the_system_ends_where_somebody_else_takes_the_room(large, tmp
         next(running)
         below_reserve(large)
         with pytest.raises(Refused, match="other processes use it"):
-            spent(running)
+            bytes_moved(running)

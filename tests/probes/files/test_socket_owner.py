@@ -48,27 +48,27 @@ def test_a_process_with_many_sockets_is_not_read_to_its_end(monkeypatch):
 DATA = Path(__file__).parent
 
 
-def listening(table, address, port):
+def inodes_at(table, address, port):
     ours = open_files._printed_forms(address) | open_files.ANY_ADDRESS
     return parse_table(table, OWN_END, LISTENS, ours, port)
 
 
-def connected(table, address):
+def peers_of(table, address):
     return parse_table(table, OTHER_END, ESTABLISHED, open_files._printed_forms(address))
 
 
 def test_listeners_are_read_from_the_kernel_s_tables():
     """Recorded: listeners on 0.0.0.0:14701, 127.0.0.1:14702 (with a client), ::1 and [::]."""
     table = (DATA / "proc_net_tcp.txt").read_text()
-    assert listening(table, "127.0.0.1", 14702) == {46096}
-    assert listening(table, "127.0.0.2", 14702) == set()
-    assert listening(table, "127.0.0.1", 14701) == {46095}
-    assert listening(table, "127.0.0.1", 14703) == set()
+    assert inodes_at(table, "127.0.0.1", 14702) == {46096}
+    assert inodes_at(table, "127.0.0.2", 14702) == set()
+    assert inodes_at(table, "127.0.0.1", 14701) == {46095}
+    assert inodes_at(table, "127.0.0.1", 14703) == set()
     table = (DATA / "proc_net_tcp6.txt").read_text()
-    assert listening(table, "::1", 14703) == {46097}
-    assert listening(table, "::2", 14703) == set()
-    assert listening(table, "::2", 14704) == {46098}
-    assert listening(table, "127.0.0.1", 14704) == {46098}
+    assert inodes_at(table, "::1", 14703) == {46097}
+    assert inodes_at(table, "::2", 14703) == set()
+    assert inodes_at(table, "::2", 14704) == {46098}
+    assert inodes_at(table, "127.0.0.1", 14704) == {46098}
 
 
 def test_a_socket_of_this_process_is_found_only_while_it_listens():
@@ -152,13 +152,13 @@ def test_where_open_files_are_secret_those_that_began_after_the_agent_serve_us(h
 def test_established_connections_are_parsed_and_listeners_are_not():
     tcp = (HERE / "connections_tcp.txt").read_text()
     tcp6 = (HERE / "connections_tcp6.txt").read_text()
-    assert connected(tcp, "127.0.0.1") == {211042}
-    assert connected(tcp, "127.0.0.9") == set()
-    assert connected(tcp6, "127.0.0.1") == {211088}
-    assert connected(tcp6, "::ffff:127.0.0.1") == {211088}
-    assert connected(tcp6, "::1") == {211090}
-    assert connected(tcp6, "fe80::1%eth0") == set()
-    assert connected(tcp, "no address") == set()
+    assert peers_of(tcp, "127.0.0.1") == {211042}
+    assert peers_of(tcp, "127.0.0.9") == set()
+    assert peers_of(tcp6, "127.0.0.1") == {211088}
+    assert peers_of(tcp6, "::ffff:127.0.0.1") == {211088}
+    assert peers_of(tcp6, "::1") == {211090}
+    assert peers_of(tcp6, "fe80::1%eth0") == set()
+    assert peers_of(tcp, "no address") == set()
 
 
 def test_a_real_connection_is_found_with_the_process_that_holds_it():

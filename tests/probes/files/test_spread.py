@@ -26,7 +26,7 @@ while True:
 
 
 @contextmanager
-def opened(folder, count):
+def open_files(folder, count):
     """Empty nameless files in a folder, until it is left."""
     with ExitStack() as stack:
         fds = [unnamed_file.create(str(folder)) for _ in range(count)]
@@ -44,7 +44,7 @@ def starts(fds):
 @pytest.mark.parametrize("late", [False, True])
 def test_files_lie_a_share_apart_and_only_they_stay(ext4_disk, walks, late):
     """Files lie side by side when the time is over."""
-    with opened(ext4_disk[0], 4) as fds:
+    with open_files(ext4_disk[0], 4) as fds:
         share = spread.share_bytes(fds[0], 4)
         free, _ = free_space.space_of(fds[0])
         seconds = iter([0.0, *[9.0 if late else 0.0] * 100])
@@ -58,7 +58,7 @@ def test_files_lie_a_share_apart_and_only_they_stay(ext4_disk, walks, late):
 
 @pytest.mark.parametrize("walks", [False, True])
 def test_what_does_not_fit_beside_the_tenth_that_stays_free_is_left_out(ext4_disk, walks):
-    with opened(ext4_disk[0], 9) as fds:
+    with open_files(ext4_disk[0], 9) as fds:
         free, total = free_space.space_of(fds[0])
         count = int((free - 0.1 * total) // (500 * MIB))
         assert spread.across(fds, 500 * MIB, walks) == fds[:count]
@@ -69,7 +69,7 @@ def test_what_does_not_fit_beside_the_tenth_that_stays_free_is_left_out(ext4_dis
 def test_a_quota_that_ends_the_room_leaves_the_files_their_size(ext4_disk, monkeypatch, walks):
     """Each is placed, nearer to the others, and none holds more than it needs meanwhile."""
     quota = 700 * MIB
-    with opened(ext4_disk[0], 4) as fds:
+    with open_files(ext4_disk[0], 4) as fds:
         real = spread._reserve
 
         def limited(fd, start, size_bytes, kept_bytes):
@@ -95,7 +95,7 @@ def test_a_tenth_stays_free_and_the_rest_is_lent_for_less_than_a_second(tmp_path
     with loop_device(image) as device:
         subprocess.run(["mount", device, point], check=True)
         try:
-            with opened(point, 9) as fds:
+            with open_files(point, 9) as fds:
                 free, total = free_space.space_of(fds[0])
                 looks, over = [], threading.Event()
 

@@ -30,7 +30,7 @@ def group(folder, **files):
 
 
 @pytest.fixture
-def placed(monkeypatch, tmp_path):
+def place_in(monkeypatch, tmp_path):
     """Puts this process into the group /outer/inner of a hierarchy that the test lays out."""
 
     def place(version, controller):
@@ -47,16 +47,16 @@ def placed(monkeypatch, tmp_path):
     return place
 
 
-def test_the_quota_of_an_ancestor_counts_too_v2(placed, tmp_path):
-    placed(2, "cpu")
+def test_the_quota_of_an_ancestor_counts_too_v2(place_in, tmp_path):
+    place_in(2, "cpu")
     group(tmp_path / "outer", cpu__max="50000 100000\n", cpu__stat="nr_periods 9\nnr_throttled 4\n")
     group(tmp_path / "outer" / "inner", cpu__max="max 100000\n")
     (quota,) = cgroup.quotas(1)
     assert (quota.quota_cores, quota.periods, quota.throttled_periods) == (0.5, 9, 4)
 
 
-def test_the_quotas_of_v1_are_read(placed, tmp_path):
-    placed(1, "cpu")
+def test_the_quotas_of_v1_are_read(place_in, tmp_path):
+    place_in(1, "cpu")
     stat = "nr_periods 40\nnr_throttled 40\nthrottled_time 3578029131\n"
     for folder, quota in ((tmp_path / "outer", -1), (tmp_path / "outer" / "inner", 15000)):
         files = {"cpu__cfs_quota_us": f"{quota}\n", "cpu__cfs_period_us": "100000\n"}
@@ -65,8 +65,8 @@ def test_the_quotas_of_v1_are_read(placed, tmp_path):
     assert (limit.quota_cores, limit.throttled_periods) == (0.15, 40)
 
 
-def test_the_lowest_memory_limit_counts_and_the_page_cache_is_no_use(placed, tmp_path):
-    placed(2, "memory")
+def test_the_lowest_memory_limit_counts_and_the_page_cache_is_no_use(place_in, tmp_path):
+    place_in(2, "memory")
     group(tmp_path / "outer", memory__max="1000000\n", memory__current="900000\n")
     group(
         tmp_path / "outer" / "inner",
@@ -81,7 +81,7 @@ THROTTLE = Path("/sys/fs/cgroup/blkio/blkio.throttle.read_bps_device")
 
 
 @pytest.fixture
-def stacked(monkeypatch, tmp_path):
+def dm_stack(monkeypatch, tmp_path):
     """A /sys with dm-1 on the partition sdx2 of sdx."""
     disk = tmp_path / "devices/sdx"
     for node, number in ((disk, "8:16"), (disk / "sdx2", "8:18"), (tmp_path / "dm-1", "253:1")):
@@ -96,9 +96,9 @@ def stacked(monkeypatch, tmp_path):
     monkeypatch.setattr(cgroup, "_SYS", tmp_path)
 
 
-@pytest.mark.usefixtures("stacked")
-def test_the_lowest_of_all_groups_and_of_all_devices_below_counts_v2(placed, tmp_path):
-    placed(2, "blkio")
+@pytest.mark.usefixtures("dm_stack")
+def test_the_lowest_of_all_groups_and_of_all_devices_below_counts_v2(place_in, tmp_path):
+    place_in(2, "blkio")
     outer, inner = tmp_path / "outer", tmp_path / "outer/inner"
     group(outer, io__max="8:16 rbps=1000 wbps=700 riops=max wiops=max\n")
     group(inner, io__max="253:1 rbps=2000 wbps=500 riops=30 wiops=120\n")
@@ -111,16 +111,16 @@ def test_the_lowest_of_all_groups_and_of_all_devices_below_counts_v2(placed, tmp
     }
 
 
-@pytest.mark.usefixtures("stacked")
-def test_a_limit_of_an_ancestor_counts_v1(placed, tmp_path):
-    placed(1, "blkio")
+@pytest.mark.usefixtures("dm_stack")
+def test_a_limit_of_an_ancestor_counts_v1(place_in, tmp_path):
+    place_in(1, "blkio")
     outer = group(tmp_path / "outer", blkio__throttle__write_bps_device="8:16 700\n8:99 5\n")
     assert cgroup.io_limits("dm-1") == {"write_bytes_per_second": 700, "group": str(outer)}
 
 
-@pytest.mark.usefixtures("stacked")
-def test_no_limit_is_none_of_io_limits(placed, tmp_path):
-    placed(2, "blkio")
+@pytest.mark.usefixtures("dm_stack")
+def test_no_limit_is_none_of_io_limits(place_in, tmp_path):
+    place_in(2, "blkio")
     group(tmp_path / "outer", io__max="8:99 rbps=1000 wbps=max riops=max wiops=max\n")
     assert cgroup.io_limits("dm-1") is None
     assert cgroup.io_limits(None) is None

@@ -23,7 +23,7 @@ from delay import End  # noqa: E402
 
 
 @dataclass(frozen=True)
-class Routed:
+class RoutedPath:
     """Two hosts and the routers between them."""
 
     client: End
@@ -35,9 +35,9 @@ class Routed:
 
 
 @pytest.fixture
-def transferred(drained: Callable[..., Any]) -> Callable[[Shape, Endpoint], Any]:
+def transfer_to(drain: Callable[..., Any]) -> Callable[[Shape, Endpoint], Any]:
     """Samples of a transfer, and what it came to."""
-    return lambda shape, peer: drained(transfer.initiate(shape, peer))
+    return lambda shape, peer: drain(transfer.initiate(shape, peer))
 
 
 @pytest.fixture
@@ -63,17 +63,17 @@ def responder() -> Callable[[Any], AbstractContextManager[Endpoint]]:
 
 
 @pytest.fixture
-def routed() -> Callable[..., AbstractContextManager[Routed]]:
-    """routed(routers=2, version=4, mtus={1: 1400}): a chain of hosts; link 0 is the client's."""
+def build_path() -> Callable[..., AbstractContextManager[RoutedPath]]:
+    """build_path(routers=2, version=4, mtus={1: 1400}): hosts in a chain; link 0: of the client."""
     if os.geteuid() != 0:
         pytest.skip("NOT RUN: network namespaces need root")
-    return _routed
+    return _build_path
 
 
 @contextmanager
-def _routed(
+def _build_path(
     routers: int = 1, version: int = 4, mtus: dict[int, int] | None = None
-) -> Iterator[Routed]:
+) -> Iterator[RoutedPath]:
     with ExitStack() as stack:
         spaces = [_namespace(stack) for _ in range(routers + 2)]
         bits = 24 if version == 4 else 64
@@ -96,7 +96,7 @@ def _routed(
                 net = _address(version, link, 0)
                 back = _address(version, number - 1, 1)
                 _run(space, f"{way} route add {net}/{bits} via {back}")
-        yield Routed(
+        yield RoutedPath(
             End(_address(version, 0, 1), spaces[0]),
             End(_address(version, routers, 2), spaces[-1]),
             tuple(

@@ -172,9 +172,9 @@ def test_a_path_that_loses_packets_of_any_size_has_none(lab_path, loss_ratio):
 
 
 @pytest.mark.parametrize("version", [4, 6])
-def test_a_router_that_says_too_big_makes_no_black_hole(routed, version):
+def test_a_router_that_says_too_big_makes_no_black_hole(build_path, version):
     with ExitStack() as stack:
-        path = stack.enter_context(routed(routers=2, version=version, mtus={1: 1400}))
+        path = stack.enter_context(build_path(routers=2, version=version, mtus={1: 1400}))
         attempts = ways(stack, path, living.GENEROUS_SECONDS)
         stack.enter_context(path.client.entered())
         for attempt in attempts.values():
@@ -189,9 +189,9 @@ def rule(end, chain, words):
 
 
 @pytest.mark.long
-def test_a_router_that_keeps_silent_makes_one_unless_it_lowers_the_mss(routed):
+def test_a_router_that_keeps_silent_makes_one_unless_it_lowers_the_mss(build_path):
     with ExitStack() as stack:
-        path = stack.enter_context(routed(routers=2, mtus={1: 1400}))
+        path = stack.enter_context(build_path(routers=2, mtus={1: 1400}))
         for router in path.inside:
             rule(router, "output", "icmp type destination-unreachable drop")
         attempts = ways(stack, path)

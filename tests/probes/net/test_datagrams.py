@@ -9,7 +9,7 @@ from probes.net.datagrams import MOST_DATAGRAMS, Tally, account
 MILLISECOND = 1_000_000
 
 
-def taken(numbers, limit=100):
+def tally_of(numbers, limit=100):
     """Returns the tally of datagrams in order of arrival, sent and received 1 ms apart."""
     tally = Tally(limit)
     for millisecond, number in enumerate(numbers):
@@ -22,7 +22,7 @@ def test_any_order_comes_to_what_the_definitions_say():
     for _ in range(50):
         sent = draw.randrange(1, 60)
         numbers = [draw.randrange(sent) for _ in range(draw.randrange(1, 90))]
-        figures = account(taken(numbers), sent, 0)
+        figures = account(tally_of(numbers), sent, 0)
         first = [n for index, n in enumerate(numbers) if n not in numbers[:index]]
         late = [n for index, n in enumerate(first) if any(m > n for m in first[:index])]
         gaps = "".join("-" if n in first else "x" for n in range(sent)).split("-")
@@ -35,7 +35,7 @@ def test_any_order_comes_to_what_the_definitions_say():
 
 
 def test_what_the_receivers_own_socket_dropped_is_not_the_paths_loss():
-    tally = taken([0, 1, 5, 6, 9])
+    tally = tally_of([0, 1, 5, 6, 9])
     figures = account(tally, 10, 3)
     assert figures["receiver_dropped_datagrams"] == 3
     assert figures["lost_datagrams"] == 2
@@ -47,7 +47,7 @@ def test_what_the_receivers_own_socket_dropped_is_not_the_paths_loss():
 
 
 def test_a_number_beyond_the_plan_is_none_of_the_run():
-    tally = taken([0, 1, 7], limit=5)
+    tally = tally_of([0, 1, 7], limit=5)
     assert (tally.unique, tally.expected) == (2, 2)
 
 

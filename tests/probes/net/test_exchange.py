@@ -32,7 +32,7 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
                 each.join(living.GENEROUS_SECONDS)
 
 
-def answering(far):
+def start_answers(far):
     thread = threading.Thread(target=exchange.answer, args=(far,), name="answers", daemon=True)
     thread.start()
     return thread
@@ -41,7 +41,7 @@ def answering(far):
 @pytest.mark.parametrize("size", [0, 1, 7, 1000, 1 << 20, 9_000_000])
 def test_a_message_of_any_length_is_answered_once_it_is_there(pair, size):
     near, far = pair
-    thread = answering(far)
+    thread = start_answers(far)
     sent = exchange.message(RING, size)
     assert len(sent) == exchange.LENGTH.size + size
     assert all(exchange.exchange(near, sent) > 0 for _ in range(3))
@@ -64,7 +64,7 @@ def test_no_answer_comes_before_the_last_byte(pair):
             before_the_answer.append(sum(got))
             far.sendall(content)
 
-    answering(Noted())
+    start_answers(Noted())
     sent = exchange.message(RING, 3000)
     for number in range(10):  # its header arrives in parts
         near.sendall(sent[number : number + 1])

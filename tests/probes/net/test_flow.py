@@ -43,7 +43,7 @@ def source(move, buffer_bytes):
     return RING if move is flows.send else flows.payload_file(RING, buffer_bytes)
 
 
-def sent(move, buffer_bytes, monkeypatch, streams=1):
+def send_all(move, buffer_bytes, monkeypatch, streams=1):
     """Sends until each of `streams` connections has moved bytes; returns both flows, released."""
     clock = living.FakeClock()
     monkeypatch.setattr(flows, "time", clock)
@@ -65,7 +65,7 @@ def sent(move, buffer_bytes, monkeypatch, streams=1):
 def test_what_is_sent_arrives_and_is_counted_alike_at_both_ends(
     move, buffer_bytes, streams, monkeypatch
 ):
-    sending, receiving = sent(move, buffer_bytes, monkeypatch, streams)
+    sending, receiving = send_all(move, buffer_bytes, monkeypatch, streams)
     assert sending.errors == receiving.errors == []
     assert sending.totals == receiving.totals
     for moved_bytes, calls in zip(sending.totals, sending.calls, strict=True):

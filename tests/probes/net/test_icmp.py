@@ -62,7 +62,7 @@ def test_a_system_without_an_error_queue_is_a_reason(monkeypatch):
         datagrams("127.0.0.1")
 
 
-def traced(host, at_port):
+def trace_all(host, at_port):
     """Traces the path to a host, and waits as long as it takes."""
     return trace(host, at_port, 0.0005, living.GENEROUS_SECONDS)
 
@@ -87,7 +87,7 @@ def patient(monkeypatch):
     return listed
 
 
-def listening(host):
+def open_port(host):
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server((host, 0), family=family)
 
@@ -95,14 +95,14 @@ def listening(host):
 def traced_over(path):
     """Traces the path from a lab's client to an open port of its server."""
     with path.server.entered():
-        server = listening(path.server.address)
+        server = open_port(path.server.address)
     with server, path.client.entered():
-        return traced(path.server.address, server.getsockname()[1])
+        return trace_all(path.server.address, server.getsockname()[1])
 
 
 @pytest.mark.parametrize("version", [4, 6])
-def test_every_router_of_a_path_is_named_in_order_and_the_host_last(routed, version, patient):
-    with routed(routers=2, version=version) as path:
+def test_every_router_of_a_path_is_named_in_order_and_the_host_last(build_path, version, patient):
+    with build_path(routers=2, version=version) as path:
         route = traced_over(path)
     expected = [path.routers[0][0], path.routers[1][0], path.server.address]
     assert [hop["address"] for hop in route.hops()] == expected
@@ -117,8 +117,8 @@ def rule(end, chain, words):
     subprocess.run(command, check=True)
 
 
-def test_a_router_that_does_not_answer_is_said_to_be_silent(routed, patient):
-    with routed(routers=2) as path:
+def test_a_router_that_does_not_answer_is_said_to_be_silent(build_path, patient):
+    with build_path(routers=2) as path:
         rule(path.inside[0], "output", "icmp type time-exceeded drop")
         patient |= {
             ("time-exceeded", path.routers[1][0]),
@@ -130,8 +130,8 @@ def test_a_router_that_does_not_answer_is_said_to_be_silent(routed, patient):
     assert route.end == 3
 
 
-def test_a_host_that_drops_datagrams_is_found_by_its_open_port(routed, patient):
-    with routed(routers=1) as path:
+def test_a_host_that_drops_datagrams_is_found_by_its_open_port(build_path, patient):
+    with build_path(routers=1) as path:
         rule(path.server, "input", "meta l4proto udp drop")
         patient.add(("time-exceeded", path.routers[0][0]))
         route = traced_over(path)
@@ -140,18 +140,18 @@ def test_a_host_that_drops_datagrams_is_found_by_its_open_port(routed, patient):
     assert route.end == 2
 
 
-def test_a_router_that_sends_datagrams_back_is_the_last_one_and_not_the_host(routed, patient):
-    with routed(routers=1) as path:
+def test_a_router_that_sends_datagrams_back_is_the_last_one_and_not_the_host(build_path, patient):
+    with build_path(routers=1) as path:
         rule(path.inside[0], "forward", "meta l4proto udp reject with icmp type admin-prohibited")
         with path.client.entered():
-            route = traced(path.server.address, 9)
+            route = trace_all(path.server.address, 9)
     assert [hop["address"] for hop in route.hops()] == [path.routers[0][0]]
     assert route.end is None
 
 
 def test_this_host_itself_is_one_hop_away(patient):
-    with listening("127.0.0.1") as server:
-        route = traced("127.0.0.1", server.getsockname()[1])
+    with open_port("127.0.0.1") as server:
+        route = trace_all("127.0.0.1", server.getsockname()[1])
     assert [hop["address"] for hop in route.hops()] == ["127.0.0.1"]
     assert route.end == 1
 
@@ -181,14 +181,14 @@ def test_answers_from_beyond_the_host_are_of_the_host_too():
 
 
 @pytest.mark.parametrize("version", [4, 6])
-def test_a_router_before_a_narrower_link_says_so_and_the_kernel_knows(routed, version, patient):
-    with routed(routers=2, version=version, mtus={1: 1400}) as path, path.client.entered():
+def test_a_router_before_a_narrower_link_says_so_and_the_kernel_knows(build_path, version, patient):
+    with build_path(routers=2, version=version, mtus={1: 1400}) as path, path.client.entered():
         mtu = path_mtu(path.server.address, 0.001, living.GENEROUS_SECONDS)
     assert mtu == {"path_mtu_bytes": 1400, "path_mtu_confirmed": True}
 
 
-def test_links_that_grow_narrower_twice_are_followed(routed, patient):
-    with routed(routers=2, mtus={1: 1450, 2: 1380}) as path, path.client.entered():
+def test_links_that_grow_narrower_twice_are_followed(build_path, patient):
+    with build_path(routers=2, mtus={1: 1450, 2: 1380}) as path, path.client.entered():
         mtu = path_mtu(path.server.address, 0.001, living.GENEROUS_SECONDS)
     assert mtu == {"path_mtu_bytes": 1380, "path_mtu_confirmed": True}
 

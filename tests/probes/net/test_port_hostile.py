@@ -40,7 +40,7 @@ def complaints(monkeypatch):
 
 
 @contextmanager
-def opened():
+def open_port():
     """A port whose responder says what it was asked for."""
 
     def serve(meeting):
@@ -63,7 +63,7 @@ def is_served(peer, connections=2):
         meeting.close()
 
 
-def called(peer, said=b""):
+def connect(peer, said=b""):
     connection = socket.create_connection((peer.host, peer.port), timeout=living.GENEROUS_SECONDS)
     if said:
         connection.sendall(said)
@@ -100,8 +100,8 @@ def is_closed(connection):
     ],
 )
 def test_who_does_not_know_the_nonce_is_not_answered_and_not_kept(said, complaints, soon):
-    with opened() as peer:
-        with soon(), called(peer) as connection:
+    with open_port() as peer:
+        with soon(), connect(peer) as connection:
             try:
                 connection.sendall(said)
             except ConnectionError:
@@ -122,18 +122,18 @@ def test_half_a_hello_that_goes_on_byte_by_byte_does_not_extend_its_time(monkeyp
 
     monkeypatch.setattr(port, "time", clock)
     monkeypatch.setattr(port, "_receive_part", a_byte)
-    with opened() as peer, called(peer, hello(peer.nonce.encode())) as connection:
+    with open_port() as peer, connect(peer, hello(peer.nonce.encode())) as connection:
         assert is_closed(connection)
     assert waits == [port.HELLO_SECONDS * each / 4 for each in (4, 3, 2, 1)]
 
 
 def test_a_flood_of_silent_strangers_is_bounded_and_ends(complaints, soon):
     threads = threading.active_count()
-    with opened() as peer, ExitStack() as stack:
+    with open_port() as peer, ExitStack() as stack:
         with soon():
             flood = []
             for _ in range(3 * port._MOST_WAITING):
-                flood.append(stack.enter_context(called(peer)))
+                flood.append(stack.enter_context(connect(peer)))
                 assert threading.active_count() - threads <= port._MOST_WAITING + 2
             assert all(is_closed(each) for each in flood)
         assert is_served(peer)
@@ -142,19 +142,19 @@ def test_a_flood_of_silent_strangers_is_bounded_and_ends(complaints, soon):
 
 def test_silent_strangers_cost_the_session_no_wait(monkeypatch, complaints):
     monkeypatch.setattr(port, "HELLO_SECONDS", 600.0)
-    with opened() as peer, ExitStack() as stack:
+    with open_port() as peer, ExitStack() as stack:
         for _ in range(2 * port._MOST_WAITING):
-            stack.enter_context(called(peer))
+            stack.enter_context(connect(peer))
         assert is_served(peer)
     assert not complaints
 
 
 def test_strangers_who_reset_leave_nothing_behind(complaints):
     threads = threading.active_count()
-    with opened() as peer:
+    with open_port() as peer:
         for said in (b"", b"x", hello(NOBODY), hello(peer.nonce.encode()), b"x" * 100_000):
             for _ in range(8):
-                reset(called(peer, said))
+                reset(connect(peer, said))
         assert is_served(peer)
     assert living.until(lambda: threading.active_count() <= threads)
     assert not complaints
@@ -179,8 +179,8 @@ def test_strangers_who_reset_leave_nothing_behind(complaints):
     ],
 )
 def test_a_strange_request_keeps_nobody_out(request_line, complaints):
-    with opened() as peer:
-        connection = called(peer, hello(peer.nonce.encode()))
+    with open_port() as peer:
+        connection = connect(peer, hello(peer.nonce.encode()))
         try:
             connection.sendall(request_line)
         except ConnectionError:
@@ -191,11 +191,11 @@ def test_a_strange_request_keeps_nobody_out(request_line, complaints):
 
 
 def test_meetings_that_are_never_completed_make_room_for_one_that_is(complaints):
-    with opened() as peer, ExitStack() as stack:
+    with open_port() as peer, ExitStack() as stack:
         nonce = peer.nonce.encode()
         halves = []
         for number in range(3 * port._MOST_MEETINGS):
-            halves.append(stack.enter_context(called(peer, hello(nonce, number, 0))))
+            halves.append(stack.enter_context(connect(peer, hello(nonce, number, 0))))
         assert is_served(peer)
         assert is_closed(halves[0])
     assert not complaints
@@ -203,12 +203,12 @@ def test_meetings_that_are_never_completed_make_room_for_one_that_is(complaints)
 
 @pytest.mark.parametrize("index", [port.MOST_CONNECTIONS, port._CONTROL - 1])
 def test_a_connection_beyond_the_most_of_a_meeting_is_closed(index):
-    with opened() as peer, called(peer, hello(peer.nonce.encode(), 1, index)) as connection:
+    with open_port() as peer, connect(peer, hello(peer.nonce.encode(), 1, index)) as connection:
         assert is_closed(connection)
 
 
 def test_what_the_responder_breaks_on_is_told_and_the_port_stays(complaints):
-    with opened() as peer:
+    with open_port() as peer:
         meeting = port.meet(peer, {"wrong": "word"}, 1)
         with pytest.raises(RuntimeError, match="word"):
             meeting.hear(living.GENEROUS_SECONDS)
@@ -221,7 +221,7 @@ def test_what_the_responder_breaks_on_is_told_and_the_port_stays(complaints):
 
 
 @contextmanager
-def answering(work):
+def serve_with(work):
     """A responder of another kind: work gets each connection's number and the connection."""
     open_connections = []
 
@@ -273,7 +273,7 @@ def broken_off(peer):
 
 def test_a_responder_that_closes_or_resets_at_once_ends_it():
     for end in (socket.socket.close, reset):
-        with answering(lambda number, connection, end=end: end(connection)) as peer:
+        with serve_with(lambda number, connection, end=end: end(connection)) as peer:
             assert "too late" not in broken_off(peer)
 
 
@@ -288,7 +288,7 @@ def test_a_line_without_end_is_not_kept_in_memory():
             connection.sendall(b"[" * 65536)
             sizes.append(65536)
 
-    with answering(work) as peer:
+    with serve_with(work) as peer:
         assert "without end" in broken_off(peer)
     assert sum(sizes) < 4 * port.MOST_LINE_BYTES
 
@@ -305,7 +305,7 @@ def test_a_line_that_comes_byte_by_byte_does_not_extend_its_time(monkeypatch):
             takes_in(connection)
             connection.sendall(b" " * 60)
 
-    with answering(work) as peer:
+    with serve_with(work) as peer:
         meeting = port.meet(peer, {"word": "hello"}, 1)
         monkeypatch.setattr(port, "time", clock)
         monkeypatch.setattr(port, "_receive_part", a_byte)
@@ -319,8 +319,8 @@ def test_a_line_that_comes_byte_by_byte_does_not_extend_its_time(monkeypatch):
 
 @pytest.mark.parametrize("request_line", [b"5\n", b"[]\n", b"null\n", b"[" * 4000 + b"\n"])
 def test_a_request_that_is_no_object_is_refused_without_a_word(request_line, complaints):
-    with opened() as peer:
-        with called(peer, hello(peer.nonce.encode()) + request_line) as connection:
+    with open_port() as peer:
+        with connect(peer, hello(peer.nonce.encode()) + request_line) as connection:
             assert is_closed(connection)
         assert is_served(peer)
     assert not complaints
@@ -346,7 +346,7 @@ def test_what_is_told_is_an_object_of_finite_numbers(line):
             connection.sendall(line)
             connection.recv(1)
 
-    with answering(work) as peer:
+    with serve_with(work) as peer:
         meeting = port.meet(peer, {"word": "hello"}, 1)
         try:
             with pytest.raises(RuntimeError, match="invalid message"):
@@ -361,7 +361,7 @@ def test_silence_is_told_as_what_it_is(monkeypatch):
             takes_in(connection)
             connection.recv(1)
 
-    with answering(lets_in) as peer:
+    with serve_with(lets_in) as peer:
         meeting = port.meet(peer, {"word": "hello"}, 1)
         try:
             with pytest.raises(EOFError):
@@ -370,7 +370,7 @@ def test_silence_is_told_as_what_it_is(monkeypatch):
             meeting.close()
     monkeypatch.setattr(port, "CONNECT_SECONDS", 0.2)
     with (
-        answering(lambda number, connection: None) as peer,
+        serve_with(lambda number, connection: None) as peer,
         pytest.raises(RuntimeError, match=HERE),
     ):
         port.meet(peer, {"word": "hello"}, 1)

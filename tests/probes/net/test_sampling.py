@@ -16,7 +16,7 @@ from tests.living import connected
 BUFFER_BYTES = 100_000
 
 
-class Told:
+class FakeSocket:
     """A socket whose kernel figures the test sets."""
 
     def __init__(self, fileno):
@@ -40,7 +40,7 @@ class Told:
 def sock():
     """A Told socket with nothing unread."""
     with connected() as (one, _):
-        yield Told(one.fileno())
+        yield FakeSocket(one.fileno())
 
 
 def test_what_the_kernel_has_is_counted_read_or_not():

@@ -57,10 +57,10 @@ def test_a_receiver_is_not_believed_what_cannot_be(samples):
 
 
 @pytest.mark.parametrize("verb", transfer.VERBS)
-def test_each_end_tells_of_its_own_window(transferred, verb, payload_clock):
+def test_each_end_tells_of_its_own_window(transfer_to, verb, payload_clock):
     shape = Shape(verb, 2, 64 << 10, 0.4)
     with transfer.respond(HERE, 1.0) as peer:
-        _, figures = transferred(shape, peer)
+        _, figures = transfer_to(shape, peer)
     for end in (figures.sender, figures.receiver):
         assert 0 < end["moved_bytes"] <= end["calls"] * shape.buffer_bytes
         assert end["seconds_per_call"] == pytest.approx(2 * end["seconds"] / end["calls"])

@@ -36,7 +36,7 @@ def told_of_a_sender(meeting):
 # -- from when to when -----------------------------------------------------------------------------
 
 
-def test_what_comes_in_the_warm_up_is_in_no_rate(responder, transferred, clock, monkeypatch):
+def test_what_comes_in_the_warm_up_is_in_no_rate(responder, transfer_to, clock, monkeypatch):
     """A burst at first, as of a bucket or a slow start's last round, and little after it."""
     burst, later_sizes, ends, count_whole = 4_000_000, [], [], Arrivals.count_without_hole
 
@@ -61,13 +61,13 @@ def test_what_comes_in_the_warm_up_is_in_no_rate(responder, transferred, clock, 
     monkeypatch.setattr(Arrivals, "count_without_hole", once_it_is_here)
 
     with responder(work) as peer:
-        samples, figures = transferred(Shape("pull", seconds=SECONDS), peer)
+        samples, figures = transfer_to(Shape("pull", seconds=SECONDS), peer)
     assert (samples[0].elapsed_seconds, samples[0].moved_bytes) == (0.0, 0)
     assert 0 < samples[-1].moved_bytes <= sum(later_sizes)
     assert figures.receiver["moved_bytes"] < burst
 
 
-def test_what_was_sent_and_has_not_arrived_is_in_no_rate(responder, transferred):
+def test_what_was_sent_and_has_not_arrived_is_in_no_rate(responder, transfer_to):
     """A sink that takes 100 kB and no more: the sender's own count is its buffers' content."""
     taken = []
 
@@ -85,16 +85,16 @@ def test_what_was_sent_and_has_not_arrived_is_in_no_rate(responder, transferred)
         over.wait(living.GENEROUS_SECONDS)
 
     with responder(work) as peer:
-        samples, figures = transferred(Shape("push", seconds=SECONDS), peer)
+        samples, figures = transfer_to(Shape("push", seconds=SECONDS), peer)
     assert samples[-1].moved_bytes == 100_000
     assert figures.receiver["moved_bytes"] == 100_000
 
 
 @pytest.mark.parametrize("verb", transfer.VERBS)
-def test_no_two_samples_are_so_near_that_a_burst_is_a_rate(transferred, verb, payload_clock):
+def test_no_two_samples_are_so_near_that_a_burst_is_a_rate(transfer_to, verb, payload_clock):
     # A count that one end has late leaves a sample out.
     with transfer.respond(HERE, 2 * SECONDS) as peer:
-        samples, _ = transferred(Shape(verb, seconds=2 * SECONDS), peer)
+        samples, _ = transfer_to(Shape(verb, seconds=2 * SECONDS), peer)
     times = [each.elapsed_seconds for each in samples[:-1]]
     assert len(times) > 2
     for one, other in zip(times, times[1:], strict=False):
@@ -104,7 +104,7 @@ def test_no_two_samples_are_so_near_that_a_burst_is_a_rate(transferred, verb, pa
 # -- of what ---------------------------------------------------------------------------------------
 
 
-def test_the_payload_does_not_compress(responder, transferred):
+def test_the_payload_does_not_compress(responder, transfer_to):
     content = bytearray()
 
     def work(meeting, over):
@@ -113,7 +113,7 @@ def test_the_payload_does_not_compress(responder, transferred):
             content.extend(connection.recv(1 << 18))
 
     with responder(work) as peer, pytest.raises((RuntimeError, OSError)):
-        transferred(Shape("push", seconds=living.GENEROUS_SECONDS), peer)
+        transfer_to(Shape("push", seconds=living.GENEROUS_SECONDS), peer)
     assert len(zlib.compress(bytes(content), 1)) > 0.99 * len(content)
 
 
@@ -155,7 +155,7 @@ def buffers_set(connection):
 @pytest.mark.skipif(not LINUX, reason="NOT RUN: only Linux tells whose buffer it is")
 @pytest.mark.parametrize("verb", transfer.VERBS)
 def test_a_window_is_set_at_both_ends_and_only_for_who_asked(
-    transferred, verb, payload_clock, monkeypatch
+    transfer_to, verb, payload_clock, monkeypatch
 ):
     locks_seen = []
     run = flow.Flow.start_threads
@@ -168,7 +168,7 @@ def test_a_window_is_set_at_both_ends_and_only_for_who_asked(
     for window_bytes in (0, 64 << 10):
         locks_seen.clear()
         with transfer.respond(HERE, SECONDS, window_bytes) as peer:
-            transferred(Shape(verb, 2, seconds=0.2, window_bytes=window_bytes), peer)
+            transfer_to(Shape(verb, 2, seconds=0.2, window_bytes=window_bytes), peer)
         is_set = window_bytes > 0
         assert len(locks_seen) == 2
         for move, locks in locks_seen:
@@ -178,14 +178,14 @@ def test_a_window_is_set_at_both_ends_and_only_for_who_asked(
 
 @pytest.mark.skipif(not LINUX, reason="NOT RUN: reads the system's limit as Linux tells it")
 def test_a_window_that_the_system_cuts_is_told_as_it_is_and_not_as_asked_for(
-    transferred, payload_clock
+    transfer_to, payload_clock
 ):
     limit_bytes = int(Path("/proc/sys/net/core/wmem_max").read_text())
     window_bytes = transfer.MOST_WINDOW_BYTES
     if window_bytes <= limit_bytes:
         pytest.skip("NOT RUN: this system grants whatever may be asked for")
     with transfer.respond(HERE, SECONDS, window_bytes) as peer:
-        _, figures = transferred(Shape("push", seconds=SECONDS, window_bytes=window_bytes), peer)
+        _, figures = transfer_to(Shape("push", seconds=SECONDS, window_bytes=window_bytes), peer)
     assert 0 < figures.sender["granted_bytes"] <= 2 * limit_bytes < window_bytes
 
 
@@ -198,7 +198,7 @@ def test_small_messages_wait_for_no_acknowledgement_at_either_end(ends):
 
 @pytest.mark.parametrize("verb", transfer.VERBS)
 def test_the_congestion_control_told_is_the_sending_sockets(
-    transferred, verb, lab_path, payload_clock
+    transfer_to, verb, lab_path, payload_clock
 ):
     allowed = ALLOWED.read_text().split() if ALLOWED.exists() else []
     if len(allowed) < 2:
@@ -213,7 +213,7 @@ def test_the_congestion_control_told_is_the_sending_sockets(
             peer = responder.__enter__()
         try:
             with path.client.entered():
-                _, figures = transferred(Shape(verb, seconds=SECONDS), peer)
+                _, figures = transfer_to(Shape(verb, seconds=SECONDS), peer)
         finally:
             responder.__exit__(None, None, None)
     assert figures.congestion_control == (ours if verb == "push" else other)
@@ -225,7 +225,7 @@ def test_the_congestion_control_told_is_the_sending_sockets(
 
 @pytest.mark.parametrize("verb", transfer.VERBS)
 def test_a_path_on_which_full_packets_vanish_gives_a_failure_and_no_rate(
-    transferred, verb, lab_path, monkeypatch
+    transfer_to, verb, lab_path, monkeypatch
 ):
     """A card that cuts its segments wrongly does so: small packets pass, and all seems well."""
     monkeypatch.setattr(port, "STALL_SECONDS", 0.3)
@@ -235,7 +235,7 @@ def test_a_path_on_which_full_packets_vanish_gives_a_failure_and_no_rate(
             peer = responder.__enter__()
         try:
             with path.client.entered(), pytest.raises((RuntimeError, OSError)):
-                transferred(Shape(verb, seconds=0.3), peer)
+                transfer_to(Shape(verb, seconds=0.3), peer)
         finally:
             responder.__exit__(None, None, None)
 
@@ -271,7 +271,7 @@ def test_a_push_shows_the_receivers_samples_while_it_sends(payload_clock, monkey
 
 
 def test_a_receiver_that_changes_what_it_told_is_not_believed(
-    responder, transferred, clock, monkeypatch
+    responder, transfer_to, clock, monkeypatch
 ):
     hear, heard_it = port.Meeting.hear, threading.Event()
 
@@ -296,4 +296,4 @@ def test_a_receiver_that_changes_what_it_told_is_not_believed(
     monkeypatch.setattr(port.Meeting, "hear", heard)
 
     with responder(work) as peer, pytest.raises(RuntimeError, match="told before"):
-        transferred(Shape("push", seconds=SECONDS), peer)
+        transfer_to(Shape("push", seconds=SECONDS), peer)

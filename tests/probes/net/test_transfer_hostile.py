@@ -50,7 +50,7 @@ def swallow(connection):
 
 
 @pytest.fixture
-def telling(responder):
+def lying_sink(responder):
     """A sink that tells a line of its own instead of what it saw."""
 
     def work(line, meeting, over):
@@ -89,8 +89,8 @@ def summary(**instead):
         json.dumps(TOLD).encode(),
     ],
 )
-def test_a_receiver_that_tells_nonsense_fails_the_transfer(telling, line):
-    with telling(line) as peer:
+def test_a_receiver_that_tells_nonsense_fails_the_transfer(lying_sink, line):
+    with lying_sink(line) as peer:
         fails(Shape("push", seconds=SECONDS), peer)
 
 
@@ -98,9 +98,9 @@ def test_a_receiver_that_tells_nonsense_fails_the_transfer(telling, line):
     ("sample", "why"),
     [([0.01, 1 << 60], "more bytes"), ([1e6, 1], "another time"), ([-1, 1], "are none")],
 )
-def test_a_sample_that_cannot_be_is_not_passed_on(telling, sample, why):
+def test_a_sample_that_cannot_be_is_not_passed_on(lying_sink, sample, why):
     line = json.dumps({"sample": sample}).encode() + b"\n" + summary(samples=[[0, 0], sample])
-    with telling(line) as peer:
+    with lying_sink(line) as peer:
         error, samples = fails(Shape("push", seconds=SECONDS), peer)
     assert why in str(error)
     assert {each.moved_bytes for each in samples} <= {0}
@@ -217,7 +217,7 @@ def request_with(**instead):
     return {name: value for name, value in request.items() if value is not ...}
 
 
-def refused(peer, request, connections=1):
+def refusal(peer, request, connections=1):
     """Returns a responder's refusal of a request, before it moves a byte."""
     with ExitStack() as stack, pytest.raises(RuntimeError) as answer:
         meeting = port.meet(peer, request, connections)
@@ -255,28 +255,28 @@ def refused(peer, request, connections=1):
 )
 def test_a_request_for_something_else_is_refused_before_a_byte_moves(instead):
     with transfer.respond(HERE, SECONDS) as peer:
-        assert refused(peer, request_with(**instead))
+        assert refusal(peer, request_with(**instead))
 
 
 @pytest.mark.parametrize("verb", transfer.VERBS)
 def test_an_initiator_that_does_nothing_or_leaves_does_not_keep_the_responder(
-    transferred, verb, monkeypatch, payload_clock
+    transfer_to, verb, monkeypatch, payload_clock
 ):
     closed = []
-    monkeypatch.setattr(port, "_serve", _noting(port._serve, closed))
+    monkeypatch.setattr(port, "_serve", _note_closed(port._serve, closed))
     with transfer.respond(HERE, SECONDS) as peer:
         idle = port.meet(peer, request_with(verb=verb), 1)
         leaver = port.meet(peer, request_with(verb=verb), 1)
         for each in (leaver.control, *leaver.connections):
             reset(each)
-        samples, _ = transferred(Shape("push", 1, 65536, SECONDS), peer)
+        samples, _ = transfer_to(Shape("push", 1, 65536, SECONDS), peer)
         assert samples[-1].moved_bytes > 0
         payload_clock.time += living.GENEROUS_SECONDS
         assert living.until(lambda: len(closed) == 3)
         idle.close()
 
 
-def _noting(serve, closed):
+def _note_closed(serve, closed):
     def served(meeting, work):
         serve(meeting, work)
         closed.append(meeting)

@@ -16,7 +16,7 @@ WINDOWS = (AUTOTUNED, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB)
 STREAMS = (1, 2, 4, 8)
 
 
-def surveyed(rate, granted=lambda window: 2 * window, windows=WINDOWS):
+def survey(rate, granted=lambda window: 2 * window, windows=WINDOWS):
     """Returns every cell that is measured, in order, on a path with those rates."""
     cells = {}
     while (place := choose_next(windows, STREAMS, cells)) is not None:
@@ -49,19 +49,19 @@ def test_the_windows_reach_twice_the_product_in_few_steps(bdp):
 
 
 def test_the_autotuned_window_comes_first_then_each_window_with_one_stream():
-    tried = list(surveyed(path(118e6, 0.02)))
+    tried = list(survey(path(118e6, 0.02)))
     assert tried[: len(WINDOWS)] == [(window, 1) for window in WINDOWS]
 
 
 def test_more_streams_are_tried_where_the_best_is_near_before_where_it_is_far():
-    tried = list(surveyed(path(118e6, 0.02)))
+    tried = list(survey(path(118e6, 0.02)))
     assert tried.index((256 * KIB, 8)) < tried.index((256 * KIB, 2))
     assert tried.index((256 * KIB, 8)) < tried.index((16 * KIB, 8))
     assert tried.index((MIB, 2)) < tried.index((64 * KIB, 2))
 
 
 def test_a_path_that_carries_nothing_is_no_error():
-    assert surveyed(lambda window, streams: 0.0)
+    assert survey(lambda window, streams: 0.0)
 
 
 EVERY = {(window, streams) for window in WINDOWS for streams in STREAMS}
@@ -79,13 +79,13 @@ EVERY = {(window, streams) for window in WINDOWS for streams in STREAMS}
     ids=["keeps rising", "flat", "one stream"],
 )
 def test_a_surface_is_seen_until_it_is_flat(rate, tried, left_out):
-    cells = set(surveyed(rate))
+    cells = set(survey(rate))
     assert cells >= tried and not cells & left_out
 
 
 def test_windows_that_the_system_does_not_grant_are_not_tried_twice():
     limit = 212_992
-    cells = surveyed(path(1e9, 0.1, limit), lambda window: 2 * min(window or MIB, limit))
+    cells = survey(path(1e9, 0.1, limit), lambda window: 2 * min(window or MIB, limit))
     assert (256 * KIB, 8) in cells
     assert (MIB, 1) in cells
     assert (4 * MIB, 1) not in cells
@@ -102,7 +102,7 @@ def test_windows_that_the_system_does_not_grant_are_not_tried_twice():
     ],
 )
 def test_the_knee_is_the_cheapest_cell_that_reaches_95_percent(rate, windows, cell):
-    cells = list(surveyed(rate, windows=windows).values())
+    cells = list(survey(rate, windows=windows).values())
     for order in (cells, cells[::-1]):
         assert knee(order) == {"window_bytes": cell[0], "streams": cell[1]}
 

@@ -26,14 +26,13 @@ def report(name):
     return (REPORTS / name).read_text()
 
 
-def parsed(text, job=READ, return_code=0, notes=""):
-    """The result of a call with one job."""
+def parse_one(text, job=READ, return_code=0, notes=""):
     (only,) = fio.parse(text, [job], return_code, notes)
     return only
 
 
 def test_a_report_gives_bytes_and_seconds():
-    result = parsed(report("write_direct.json"), WRITE)
+    result = parse_one(report("write_direct.json"), WRITE)
     assert result.moved_bytes == 64 * MIB
     assert result.elapsed_seconds == 0.486
     assert result.latency_median_seconds == 0.039059456
@@ -42,40 +41,39 @@ def test_a_report_gives_bytes_and_seconds():
 
 def test_text_around_the_report_is_left_aside():
     text = "fio: a note {in front}\n" + report("read_direct.json") + "\nfio: and one behind\n"
-    assert parsed(text).moved_bytes == 64 * MIB
+    assert parse_one(text).moved_bytes == 64 * MIB
 
 
 def test_of_two_reports_the_last_complete_one_counts():
     first = report("read_direct.json").replace('"io_bytes" : 67108864', '"io_bytes" : 1')
     text = first + report("read_direct.json") + report("read_direct.json")[:3000]
-    assert parsed(text).moved_bytes == 64 * MIB
+    assert parse_one(text).moved_bytes == 64 * MIB
 
 
 @pytest.mark.parametrize("name", ["file_too_small.txt", "descriptor_closed.txt", "no_space.txt"])
 @pytest.mark.parametrize("job", [READ, WRITE])
 def test_a_failed_job_is_never_a_rate(name, job):
     with pytest.raises(fio.FioFailed):
-        parsed(report(name), job, 1)
+        parse_one(report(name), job, 1)
 
 
 def test_a_full_disk_is_named():
     with pytest.raises(fio.FioFailed, match="No space left on device"):
-        parsed(report("no_space.txt"), WRITE, 1)
+        parse_one(report("no_space.txt"), WRITE, 1)
 
 
 def test_a_job_that_moved_nothing_and_ended_well_is_a_failure():
     text = report("read_direct.json").replace('"io_bytes" : 67108864', '"io_bytes" : 0')
     with pytest.raises(fio.FioFailed, match="moved nothing"):
-        parsed(text)
+        parse_one(text)
 
 
 def test_a_truncated_report_is_a_failure_with_what_fio_said():
     with pytest.raises(fio.FioFailed, match="no complete report: fio: out of cheese"):
-        parsed(report("read_direct.json")[:4000], READ, 1, "fio: out of cheese\n")
+        parse_one(report("read_direct.json")[:4000], READ, 1, "fio: out of cheese\n")
 
 
 def job_text(inside):
-    """A report of the one job."""
     return '{"jobs": [{"jobname": "bottleneck", ' + inside + "}]}"
 
 
@@ -105,7 +103,7 @@ def job_text(inside):
 )
 def test_no_text_gets_more_than_a_failure(text):
     with pytest.raises(fio.FioFailed):
-        parsed(text)
+        parse_one(text)
 
 
 def zones_report(bytes_of_each):
@@ -182,7 +180,7 @@ def test_a_fio_that_does_not_measure_is_a_failure_with_its_reason(
 
 def test_what_fio_said_is_passed_on_without_control_codes():
     with pytest.raises(fio.FioFailed) as caught:
-        parsed("", READ, 1, "\x1b]0;title\x07fio: no\n")
+        parse_one("", READ, 1, "\x1b]0;title\x07fio: no\n")
     assert "\x1b" not in str(caught.value)
     assert "\x07" not in str(caught.value)
 

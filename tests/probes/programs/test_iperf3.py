@@ -65,7 +65,7 @@ def test_an_error_with_control_codes_is_one_plain_line():
     assert len(said) <= 200
 
 
-def changed(**received):
+def change_report(**received):
     document = json.loads(report("push"))
     document["end"]["sum_received"].update(received)
     return json.dumps(document)
@@ -80,12 +80,12 @@ def changed(**received):
         "{}",
         '{"end": {}}',
         report("push")[:-300],
-        changed(bytes="many"),
-        changed(bytes=-1),
-        changed(bytes=True),
-        changed(bytes=1e300),
-        changed(seconds=0),
-        changed(bytes=0),
+        change_report(bytes="many"),
+        change_report(bytes=-1),
+        change_report(bytes=True),
+        change_report(bytes=1e300),
+        change_report(seconds=0),
+        change_report(bytes=0),
         report("push").replace('"bytes":', '"bytes": NaN, "b":', 1),
         json.dumps({**json.loads(report("push")), "intervals": [{"sum": {"bytes": -5, "end": 1}}]}),
     ],
@@ -147,16 +147,16 @@ def test_a_server_that_says_nothing_is_named_as_silent(monkeypatch):
         measure(silent.getsockname()[1], "push")
 
 
-def failed(name):
+def failure_of(name):
     text = report(name)
     return iperf3.failure(Endpoint(host="nas", port=5201), text, iperf3.parse_error(text), 9.0)
 
 
 def test_a_server_without_a_stream_is_not_available():
-    assert [type(failed(name)) for name in ("silent", "refused")] == [Unavailable] * 2
+    assert [type(failure_of(name)) for name in ("silent", "refused")] == [Unavailable] * 2
     says = "accepted the connection and did not answer in 9 s; is it an iperf3 server?"
-    assert str(failed("silent")) == f"iperf3 to nas port 5201: {says}"
-    assert "Connection refused; check that `iperf3 -s` runs" in str(failed("refused"))
+    assert str(failure_of("silent")) == f"iperf3 to nas port 5201: {says}"
+    assert "Connection refused; check that `iperf3 -s` runs" in str(failure_of("refused"))
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_server_without_a_stream_is_not_available():
     ],
 )
 def test_an_interrupted_transfer_keeps_what_it_moved(monkeypatch, name, says, counts):
-    error = failed(name)
+    error = failure_of(name)
     assert str(error) == f"iperf3 to nas port 5201: the transfer {says}"
     assert len(error.intervals) == counts and error.intervals[0].moved_bytes > 0
     monkeypatch.setattr(iperf3, "run", Mock(side_effect=error))

@@ -28,7 +28,7 @@ NOBODY = 65534
 
 
 @pytest.fixture
-def served() -> Iterator[Path]:
+def any_dir() -> Iterator[Path]:
     """A folder that any account may write to, as /tmp; pytest's own are closed to others."""
     folder = Path(tempfile.mkdtemp(prefix="bottleneck-test-"))
     folder.chmod(0o1777)
@@ -68,7 +68,7 @@ def put_list_get(folder: Path) -> None:
             assert back.read_bytes() == content
 
 
-def as_user(user: int, temporary: Path, work: Callable[[], None]) -> None:
+def run_as(user: int, temporary: Path, work: Callable[[], None]) -> None:
     """Do the work in a child that has become another user; fails when it fails."""
     child = os.fork()
     if child == 0:
@@ -92,34 +92,34 @@ def alive(group: int) -> bool:
     return samba._group_runs(group)
 
 
-def test_a_client_lists_puts_and_gets_over_smb3_and_nt1(served: Path) -> None:
-    put_list_get(served)
+def test_a_client_lists_puts_and_gets_over_smb3_and_nt1(any_dir: Path) -> None:
+    put_list_get(any_dir)
 
 
-def test_an_ordinary_user_can_serve_as_well(served: Path) -> None:
+def test_an_ordinary_user_can_serve_as_well(any_dir: Path) -> None:
     """Run as root this becomes another user; run as an ordinary user it is one."""
     if os.geteuid() == 0:
-        as_user(NOBODY, served, lambda: put_list_get(served))
-        assert (served / "SMB3.bin").stat().st_uid == NOBODY
+        run_as(NOBODY, any_dir, lambda: put_list_get(any_dir))
+        assert (any_dir / "SMB3.bin").stat().st_uid == NOBODY
     else:
-        put_list_get(served)
-        assert (served / "SMB3.bin").stat().st_uid == os.geteuid()
+        put_list_get(any_dir)
+        assert (any_dir / "SMB3.bin").stat().st_uid == os.geteuid()
 
 
-def test_nothing_is_left_after_the_block(served: Path) -> None:
-    with private_samba(str(served), password=PASSWORD) as server:
+def test_nothing_is_left_after_the_block(any_dir: Path) -> None:
+    with private_samba(str(any_dir), password=PASSWORD) as server:
         smbclient(server, "SMB3", "ls")
         assert alive(server.process_id)
         state = Path(server.configuration).parent
         assert state.is_dir()
     assert not alive(server.process_id)
     assert not state.exists()
-    assert served.is_dir()
+    assert any_dir.is_dir()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((server.host, server.port), 5)
 
 
-def test_the_next_sweep_leaves_nothing_of_a_killed_starter(served: Path) -> None:
+def test_the_next_sweep_leaves_nothing_of_a_killed_starter(any_dir: Path) -> None:
     """SIGKILL: no code of the starter runs any more."""
     code = """
 import json, sys
@@ -128,7 +128,7 @@ with private_samba(sys.argv[1], password="x") as server:
     print(json.dumps([server.process_id, server.configuration, server.port]), flush=True)
     sys.stdin.read()
 """
-    starter = living.running(code, served)
+    starter = living.running(code, any_dir)
     assert starter.stdout is not None
     group, configuration, port = json.loads(starter.stdout.readline())
     with socket.create_connection(("127.0.0.1", port), 5):  # a connection has a smbd of its own
@@ -137,11 +137,11 @@ with private_samba(sys.argv[1], password="x") as server:
         starter.stdout.close()
         assert living.until(lambda: not alive(group))
     assert living.swept(lambda: not Path(configuration).parent.exists())
-    assert served.is_dir()
+    assert any_dir.is_dir()
 
 
 def test_the_password_is_on_no_command_line_in_no_file_and_in_no_repr(
-    served: Path, monkeypatch: pytest.MonkeyPatch
+    any_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands: list[list[str]] = []
 
@@ -151,7 +151,7 @@ def test_the_password_is_on_no_command_line_in_no_file_and_in_no_repr(
             super().__init__(command, **how)  # type: ignore[call-overload]
 
     monkeypatch.setattr(subprocess, "Popen", Recording)
-    with private_samba(str(served), password=PASSWORD) as server:
+    with private_samba(str(any_dir), password=PASSWORD) as server:
         assert PASSWORD not in repr(server)
         assert {Path(command[0]).name for command in commands} >= {"pdbedit", "smbd"}
         assert not [word for command in commands for word in command if PASSWORD in word]
@@ -160,33 +160,33 @@ def test_the_password_is_on_no_command_line_in_no_file_and_in_no_repr(
                 assert PASSWORD.encode() not in path.read_bytes()
 
 
-def test_a_second_server_does_not_share_the_port_of_a_first(served: Path) -> None:
+def test_a_second_server_does_not_share_the_port_of_a_first(any_dir: Path) -> None:
     """Both would bind it, and take turns with the clients."""
-    with private_samba(str(served), password="x") as first:
+    with private_samba(str(any_dir), password="x") as first:
         with pytest.raises(Unavailable, match=f"port {first.port} .* is in use"):
-            entered(private_samba(str(served), password="y", port=first.port))
+            entered(private_samba(str(any_dir), password="y", port=first.port))
         smbclient(first, "SMB3", "ls")
 
 
-def test_a_folder_with_odd_characters_is_served(served: Path) -> None:
-    odd = served / "a %S; b # ü"
+def test_a_folder_with_odd_characters_is_served(any_dir: Path) -> None:
+    odd = any_dir / "a %S; b # ü"
     odd.mkdir()
     (odd / "inside").touch()
     with private_samba(str(odd), password="x") as server:
         assert "inside" in smbclient(server, "SMB3", "ls")
 
 
-def test_ipv6_loopback_is_served(served: Path) -> None:
-    with private_samba(str(served), password="x", address="::1") as server:
+def test_ipv6_loopback_is_served(any_dir: Path) -> None:
+    with private_samba(str(any_dir), password="x", address="::1") as server:
         assert server.host == "::1"
         smbclient(server, "SMB3", "ls")
 
 
-def test_a_server_that_does_not_come_up_says_why_in_its_own_words(served: Path) -> None:
+def test_a_server_that_does_not_come_up_says_why_in_its_own_words(any_dir: Path) -> None:
     with pytest.raises(Unavailable, match="Failed to load config file"):
-        entered(private_samba(str(served), password="x", options=["smb ports = none"]))
+        entered(private_samba(str(any_dir), password="x", options=["smb ports = none"]))
     with pytest.raises(Unavailable, match="user could not be created"):
-        entered(private_samba(str(served), password="x", options=["passdb backend = nonsense"]))
+        entered(private_samba(str(any_dir), password="x", options=["passdb backend = nonsense"]))
 
 
 @pytest.mark.parametrize(
@@ -205,12 +205,12 @@ def test_what_cannot_be_served_is_refused_before_anything_starts(
 
 
 def test_without_samba_the_reason_names_the_package(
-    served: Path, monkeypatch: pytest.MonkeyPatch
+    any_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(samba.tools, "find", lambda program: None)
     assert find_smbd() is None
     with pytest.raises(Unavailable, match="apt-get install samba"):
-        entered(private_samba(str(served), password="x"))
+        entered(private_samba(str(any_dir), password="x"))
 
 
 def test_smbd_is_found_where_path_lacks_the_system_folders(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ def options_of(sections: dict[str, dict[str, str]], share: str = "") -> set[tupl
     return {(each.option, each.share) for each in costly(sections, share)}
 
 
-def of(option: str, value: str, **others_named: str) -> list[Costly]:
+def costs_of(option: str, value: str, **others_named: str) -> list[Costly]:
     """Returns the costs of one option, beside others that are named with _ for blanks."""
     others = {name.replace("_", " "): text for name, text in others_named.items()}
     return [c for c in costly({"global": {option: value, **others}}) if c.option == option]
@@ -136,10 +136,10 @@ def test_nothing_but_costly_options_is_told():
     ],
 )
 def test_each_option_is_told_where_it_costs_and_silent_where_not(option, bad, good):
-    (cost,) = of(option, bad)
+    (cost,) = costs_of(option, bad)
     assert cost.value == bad and cost.share is None and cost.why and cost.remedy
     assert cost.matters_for in ("all", "read", "write", "small-files", "smb1", "durability")
-    assert of(option, good) == []
+    assert costs_of(option, good) == []
 
 
 def test_the_defaults_of_the_installed_samba_cost_nothing_but_the_search_for_names():

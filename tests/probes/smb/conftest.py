@@ -1,4 +1,4 @@
-"""A peer on the other end of a socket pair, and a real Samba whose logins end at two mistakes."""
+"""A scripted peer on a socket pair, and a real Samba with a share of its own."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ class Peer:
         return self._exactly(length)
 
     def give(self, message: bytes) -> None:
-        """Sends a message in its frame."""
         self.sock.sendall(struct.pack(">I", len(message)) + message)
 
     def _exactly(self, size: int) -> bytes:
@@ -49,7 +48,6 @@ class Peer:
 
 @pytest.fixture
 def ends() -> Iterator[tuple[Wire, Peer]]:
-    """A Wire, and the peer that it talks to."""
     with connected() as (theirs, ours):
         prepare(ours)
         theirs.settimeout(GENEROUS_SECONDS)
@@ -57,7 +55,7 @@ def ends() -> Iterator[tuple[Wire, Peer]]:
 
 
 @pytest.fixture
-def served() -> Iterator[Callable[[Callable[[], None]], None]]:
+def run_in_thread() -> Iterator[Callable[[Callable[[], None]], None]]:
     """Runs a function beside the test and waits for its end."""
     threads: list[threading.Thread] = []
 

@@ -22,7 +22,6 @@ SIZE = 3 * 1024 * 1024 + 17
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """A file of payload."""
     path = tmp_path / "source"
     path.write_bytes(payload.block(RING, 0, SIZE))
     return path

@@ -35,7 +35,7 @@ def setting(folder: Path, **changes: Any) -> Setting:
     return Setting(folder=str(folder), **{**plain, **changes})
 
 
-def put(peer: Endpoint, local: Path, name: str = NAME) -> None:
+def put_file(peer: Endpoint, local: Path, name: str = NAME) -> None:
     with smbclient.connect(peer, peer.facts["dialect"]) as client:
         client.run(f"put {smbclient.quoted_name(str(local))} {peer.folder}\\{name}", 20)
 
@@ -53,7 +53,7 @@ def test_a_private_share_serves_the_server_and_goes(tmp_path: Path, local: Path)
     with client_share.hold(setting(folder), Endpoint()) as peer:
         assert peer.facts["engine_server"] == client_share.SAMBA
         assert peer.facts["dialect"] == "3.1.1" and peer.facts["free_bytes"] > 0
-        put(peer, local)
+        put_file(peer, local)
         assert Path(peer.facts["local_path"], NAME).read_bytes() == local.read_bytes()
         (shared,) = folder.iterdir()
         assert shared.stat().st_mode & 0o077 == 0
@@ -103,7 +103,7 @@ def test_the_user_s_own_share_gets_a_folder_for_the_time(tmp_path: Path, local: 
             assert endpoint.facts["engine_server"] == client_share.GIVEN
             assert Path(endpoint.facts["local_path"]) == shared / f"bottleneck-{RUN}"
             assert endpoint.facts["on_folder_disk"] is True
-            put(endpoint, local)
+            put_file(endpoint, local)
             assert (shared / f"bottleneck-{RUN}" / NAME).exists()
         assert [path.name for path in shared.iterdir()] == ["users own"]
 
@@ -117,7 +117,7 @@ def test_a_folder_that_is_not_found_here_is_cleared_over_smb(
         with client_share.hold(setting(tmp_path), peer) as endpoint:
             assert endpoint.facts["local_path"] == ""
             assert endpoint.facts["on_folder_disk"] is False
-            put(endpoint, local)
+            put_file(endpoint, local)
         assert [path.name for path in shared.iterdir()] == ["users own"]
 
 
@@ -149,7 +149,7 @@ with client_share.hold(setting, given if port else Endpoint()) as held:
         assert holder.stdout is not None
         host, port, name, inside, path, user, password = json.loads(holder.stdout.readline())
         there = Endpoint(host, port, share=name, folder=inside, access=Access(user, password))
-        put(replace(there, facts={"dialect": "3.1.1"}), local)
+        put_file(replace(there, facts={"dialect": "3.1.1"}), local)
         assert Path(path, NAME).exists()
         holder.send_signal(signal.SIGKILL)
         holder.wait()

@@ -7,7 +7,7 @@ import pytest
 from probes.smb.copy_length import CopyLength, Flushes
 
 
-def ended(length: CopyLength, rates: list[float]) -> float:
+def end_of(length: CopyLength, rates: list[float]) -> float:
     """Returns the seconds until a copy ends whose rate changes each 0.1 s; 0: it does not."""
     moved_bytes = 0.0
     for step, rate in enumerate(rates, 1):
@@ -32,12 +32,12 @@ def ended(length: CopyLength, rates: list[float]) -> float:
 def test_a_copy_ends_after_its_time_and_later_while_its_rate_rises(
     rates: list[float], exact: bool, seconds: float
 ) -> None:
-    length = ended(CopyLength(2.0, 2.0 if exact else 60.0), rates)
+    length = end_of(CopyLength(2.0, 2.0 if exact else 60.0), rates)
     assert length == pytest.approx(seconds, abs=0.15)
 
 
 def test_a_copy_without_a_limit_ends_with_its_last_byte() -> None:
-    assert ended(CopyLength(0.0), [100.0] * 60) == 0.0
+    assert end_of(CopyLength(0.0), [100.0] * 60) == 0.0
 
 
 def test_a_push_ends_when_its_last_flush_would_end_beside_its_time() -> None:

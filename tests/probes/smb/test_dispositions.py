@@ -26,7 +26,7 @@ SHARE_DELETE = 0x4
 
 
 @dataclass(frozen=True)
-class Sent:
+class OpenRequest:
     """One CREATE (MS-SMB2 2.2.13) or NT_CREATE_ANDX (MS-CIFS 2.2.4.64)."""
 
     name: str
@@ -36,25 +36,25 @@ class Sent:
     options: int
 
 
-def parse(message: bytes) -> Sent | None:
+def parse(message: bytes) -> OpenRequest | None:
     if message[:4] == b"\xfeSMB" and message[12:14] == b"\x05\0":
         access, _, sharing, disposition, options, offset, size = struct.unpack_from(
             "<IIIIIHH", message, 88
         )
         name = message[offset : offset + size].decode("utf-16-le")
-        return Sent(name, access, sharing, disposition, options)
+        return OpenRequest(name, access, sharing, disposition, options)
     if message[:5] == b"\xffSMB\xa2":
         access, _, _, sharing, disposition, options = struct.unpack_from("<IQIIII", message, 48)
         # In UTF-16 or not, padded or not: none of ours has a sign beyond ASCII.
         name = message[83:].replace(b"\0", b"").decode("ascii")
-        return Sent(name, access, sharing, disposition, options)
+        return OpenRequest(name, access, sharing, disposition, options)
     return None
 
 
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sent]:
+def opens(monkeypatch: pytest.MonkeyPatch) -> list[OpenRequest]:
     """Every open that leaves this host from now on."""
-    opens: list[Sent] = []
+    opens: list[OpenRequest] = []
     send = Wire.send
 
     def recorded(wire: Wire, parts: Any) -> None:
@@ -67,7 +67,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sent]:
 
 @pytest.mark.parametrize("dialect", ["3.1.1", "smb1"])
 def test_no_open_of_a_run_can_create_over_or_empty_what_is_there(
-    share: Any, sent: list[Sent], dialect: str
+    share: Any, opens: list[OpenRequest], dialect: str
 ) -> None:
     usual: dict[str, Any] = {"dialect": dialect, "end": "memory", "seconds": 20.0, "seed": SEED}
     push = smb_copy.Setting("push.cached", size_bytes=MIB, **usual)
@@ -85,13 +85,13 @@ def test_no_open_of_a_run_can_create_over_or_empty_what_is_there(
                 deque(module.initiate(setting, endpoint), maxlen=0)
         with leftovers.hold(OnShare(0.0), peer):
             pass
-    creates = [each for each in sent if each.disposition == CREATE]
-    assert {each.disposition for each in sent} == {OPEN, CREATE}
+    creates = [each for each in opens if each.disposition == CREATE]
+    assert {each.disposition for each in opens} == {OPEN, CREATE}
     assert len(creates) >= 13 and all(RUN in each.name.rpartition("\\")[2] for each in creates)
-    by_name = {each.name for each in sent if each.disposition == OPEN and each.access & WRITES}
+    by_name = {each.name for each in opens if each.disposition == OPEN and each.access & WRITES}
     # The source is proven by its mark, a small file by its identity.
     assert all(re.search(rf"\\(source-|small-.*-){RUN}$", name) for name in by_name)
-    deletes = [each for each in sent if each.access & DELETES or each.options & DELETE_ON_CLOSE]
+    deletes = [each for each in opens if each.access & DELETES or each.options & DELETE_ON_CLOSE]
     assert all(RUN in each.name.rpartition("\\")[2] for each in deletes)
     (folder,) = [each for each in creates if each.name.endswith(f"bottleneck-{RUN}")]
     assert not folder.sharing & SHARE_DELETE

@@ -39,7 +39,7 @@ def sealed_by_server(name: str, plain: bytes, session: int = SESSION) -> bytearr
     return bytearray(b"\xfdSMB" + both[-16:] + aad + both[:-16])
 
 
-def unsealed(name: str, frame: bytearray, target: memoryview | None) -> bytes:
+def unseal(name: str, frame: bytearray, target: memoryview | None) -> bytes:
     sealer = Sealer(name, *keys(name), SESSION)
     room = memoryview(bytearray(len(frame) + 16))
     room[: len(frame)] = frame
@@ -68,7 +68,7 @@ def test_a_payload_lands_in_its_own_buffer_wherever_it_starts(name: str, start: 
     head = HEAD[:66] + bytes([start]) + HEAD[67:]
     target = memoryview(bytearray(len(PAYLOAD)))
     plain = head + bytes(start - 80) + PAYLOAD + b"tail"
-    head_read = unsealed(name, sealed_by_server(name, plain), target)
+    head_read = unseal(name, sealed_by_server(name, plain), target)
     assert target == PAYLOAD
     assert head_read[:80] == head
 
@@ -80,7 +80,7 @@ def test_one_flipped_bit_anywhere_is_found(name: str) -> None:
         altered = bytearray(frame)
         altered[place] ^= 1
         with pytest.raises(SmbError):
-            unsealed(name, altered, memoryview(bytearray(len(PAYLOAD))))
+            unseal(name, altered, memoryview(bytearray(len(PAYLOAD))))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_one_flipped_bit_anywhere_is_found(name: str) -> None:
 )
 def test_plain_short_and_foreign_messages_are_refused(frame: bytes) -> None:
     with pytest.raises(SmbError):
-        unsealed("aes-128-gcm", bytearray(frame), None)
+        unseal("aes-128-gcm", bytearray(frame), None)
 
 
 KEY = bytes.fromhex("2b7e151628aed2a6abf7158809cf4f3c")

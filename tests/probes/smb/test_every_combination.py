@@ -53,7 +53,7 @@ SAMBA_CALLS = {
 """smbstatus's names of the signatures; those of the ciphers are ours in capitals."""
 
 
-class Served(NamedTuple):
+class SmbHost(NamedTuple):
     """A server, its peer to log in to, and the folder that it shares."""
 
     peer: Endpoint
@@ -62,35 +62,34 @@ class Served(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def willing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def any_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmbHost]:
     """A server that requires nothing and grants everything."""
     folder = tmp_path_factory.mktemp("willing")
     options = [NT1, "server signing = auto"]
     with private_samba(str(folder), password="right", options=options) as server:
-        yield Served(server.endpoint, folder, server)
+        yield SmbHost(server.endpoint, folder, server)
 
 
-def stored() -> Iterator[memoryview]:
-    """Yields the payload, in blocks."""
+def blocks() -> Iterator[memoryview]:
     for offset in range(0, SIZE, 1 << 20):
         yield payload.block(RING, offset, min(1 << 20, SIZE - offset))
 
 
 def digest_of_payload() -> str:
     digest = hashlib.sha256()
-    for block in stored():
+    for block in blocks():
         digest.update(block)
     return digest.hexdigest()
 
 
-def pushed(pipe: Pipe) -> None:
+def push_all(pipe: Pipe) -> None:
     shape = pipe.prepare("write", 0, 0)
     for _ in transfer.push(pipe, SIZE, *shape, lambda *place: payload.block(RING, *place)):
         pass
     transfer.finish(pipe)
 
 
-def pulled(pipe: Pipe) -> str:
+def pull_all(pipe: Pipe) -> str:
     """Returns the SHA-256 of the pulled file."""
     arrived = bytearray(SIZE)
 
@@ -106,15 +105,15 @@ def there_and_back(session: Session, folder: Path) -> None:
     """Pushes the payload, looks at it on the server's disk, pulls it again; leaves nothing."""
     handle = session.create_file("file")
     with session.pipe(handle) as pipe:
-        pushed(pipe)
+        push_all(pipe)
         on_disk = hashlib.sha256((folder / "file").read_bytes()).hexdigest()
         assert on_disk == digest_of_payload()
-        assert pulled(pipe) == on_disk
+        assert pull_all(pipe) == on_disk
     session.close(handle)
     assert not list(folder.iterdir())
 
 
-def as_the_server_saw_it(server: Samba) -> dict[str, Any]:
+def smbstatus_of(server: Samba) -> dict[str, Any]:
     """Returns the server's only session and share connection, from smbstatus."""
     command = ["smbstatus", "--configfile", server.configuration, "--json"]
     status = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
@@ -126,16 +125,16 @@ def as_the_server_saw_it(server: Samba) -> dict[str, Any]:
 @pytest.mark.long
 @pytest.mark.parametrize(("dialect", "security", "signing", "encryption"), COMBINATIONS)
 def test_every_combination_carries_whole_files_and_the_server_saw_it_so(
-    willing: Served, dialect: str, security: str, signing: str | None, encryption: str | None
+    any_host: SmbHost, dialect: str, security: str, signing: str | None, encryption: str | None
 ) -> None:
     preferred = tuple(filter(None, (signing, encryption)))
-    with open_session(willing.peer, dialect, security, preferred) as session:
+    with open_session(any_host.peer, dialect, security, preferred) as session:
         facts = session.facts
         assert (facts.dialect, facts.signing, facts.encryption) == (dialect, signing, encryption)
-        there_and_back(session, willing.folder)
+        there_and_back(session, any_host.folder)
         if os.geteuid() != 0:
             return  # smbstatus answers to root alone; the files have arrived all the same
-        status = as_the_server_saw_it(willing.server)
+        status = smbstatus_of(any_host.server)
     tree = status["tree"]
     assert tree["encryption"]["degree"] == ("full" if encryption else "none")
     if encryption:

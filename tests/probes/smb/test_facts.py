@@ -85,7 +85,7 @@ INTERFACES = bytes.fromhex((Path(__file__).parent / "recorded" / "interfaces.hex
 ENTRY_BYTES = 152
 
 
-def linked(*offsets: int) -> bytes:
+def entries_at(*offsets: int) -> bytes:
     """Returns recorded entries with these offsets to the next."""
     first = INTERFACES[4:ENTRY_BYTES]
     return b"".join(struct.pack("<I", offset) + first for offset in offsets)
@@ -111,11 +111,11 @@ def test_an_address_of_another_family_is_not_named() -> None:
         (b"", 0),
         (INTERFACES[:151], 0),
         (INTERFACES[:303], 1),
-        (linked(0, 0), 1),
-        (linked(8, 0), 1),
-        (linked(0xFFFFFFFF, 0), 1),
-        (linked(ENTRY_BYTES * 2, 0, 0), 2),
-        (linked(*[ENTRY_BYTES] * 400), MOST_INTERFACES),
+        (entries_at(0, 0), 1),
+        (entries_at(8, 0), 1),
+        (entries_at(0xFFFFFFFF, 0), 1),
+        (entries_at(ENTRY_BYTES * 2, 0, 0), 2),
+        (entries_at(*[ENTRY_BYTES] * 400), MOST_INTERFACES),
     ],
     ids=["empty", "short", "second cut", "end", "into itself", "far out", "gap", "too many"],
 )
@@ -145,7 +145,7 @@ ASKED = r"\nas\share\link\below"
 LINK_BYTES = 2 * len(r"\nas\share\link")
 
 
-def referred(target: str, consumed: int = LINK_BYTES, offset: int = 34, **changes: int) -> bytes:
+def refer(target: str, consumed: int = LINK_BYTES, offset: int = 34, **changes: int) -> bytes:
     """A RESP_GET_DFS_REFERRAL whose first entry has this NetworkAddress."""
     head = {"entries": 1, "version": 3, "flags": 0, **changes}
     entry = struct.pack("<HHHHIHHH16x", head["version"], 34, 0, head["flags"], 600, 34, 34, offset)
@@ -160,8 +160,8 @@ def referred(target: str, consumed: int = LINK_BYTES, offset: int = 34, **change
     ],
 )
 def test_a_referral_names_the_link_and_its_target(target: str, path: str) -> None:
-    assert referral(referred(target), ASKED) == ("//nas/share/link", path)
-    assert referral(referred(target, version=4), ASKED) == ("//nas/share/link", path)
+    assert referral(refer(target), ASKED) == ("//nas/share/link", path)
+    assert referral(refer(target, version=4), ASKED) == ("//nas/share/link", path)
 
 
 GOOD = "\\nas2\\media\0"
@@ -170,16 +170,16 @@ GOOD = "\\nas2\\media\0"
 @pytest.mark.parametrize(
     "answer",
     [
-        *(referred(GOOD)[:cut] for cut in (0, 1, 29, 30, 42, -1, -2)),
-        referred(GOOD, entries=0),
-        referred(GOOD, version=1),
-        referred(GOOD, flags=2),
-        referred(GOOD, offset=0xFFFF),
-        *(referred(GOOD, consumed) for consumed in (0, 4, LINK_BYTES - 2, LINK_BYTES + 4, 0xFFFF)),
-        *map(referred, ("\0", "nas2\\media\0", "\\nas2\0", "\\-o\\media\0", "\\nas2\\..\\x\0")),
-        *(referred(f"\\nas2\\me{hostile}dia\0") for hostile in "\n\x1b\u202e;`'/\ud7ff"),
-        referred("\\" + 254 * "a" + "\\media\0"),
-        referred("\\nas2" + 17 * "\\deep" + "\0"),
+        *(refer(GOOD)[:cut] for cut in (0, 1, 29, 30, 42, -1, -2)),
+        refer(GOOD, entries=0),
+        refer(GOOD, version=1),
+        refer(GOOD, flags=2),
+        refer(GOOD, offset=0xFFFF),
+        *(refer(GOOD, consumed) for consumed in (0, 4, LINK_BYTES - 2, LINK_BYTES + 4, 0xFFFF)),
+        *map(refer, ("\0", "nas2\\media\0", "\\nas2\0", "\\-o\\media\0", "\\nas2\\..\\x\0")),
+        *(refer(f"\\nas2\\me{hostile}dia\0") for hostile in "\n\x1b\u202e;`'/\ud7ff"),
+        refer("\\" + 254 * "a" + "\\media\0"),
+        refer("\\nas2" + 17 * "\\deep" + "\0"),
     ],
 )
 def test_a_referral_that_is_cut_short_or_hostile_names_nothing(answer: bytes) -> None:

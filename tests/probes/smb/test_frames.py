@@ -20,11 +20,11 @@ def test_a_message_is_sent_in_one_frame_whatever_its_parts(ends: Any) -> None:
     assert peer.take() == b"headpayload!"
 
 
-def test_a_large_message_arrives_whole_through_partial_sends(ends: Any, served: Any) -> None:
+def test_a_large_message_arrives_whole_through_partial_sends(ends: Any, run_in_thread: Any) -> None:
     wire, peer = ends
     payload = bytes(range(256)) * 65536
     got: list[bytes] = []
-    served(lambda: got.append(peer.take()))
+    run_in_thread(lambda: got.append(peer.take()))
     wire.send([payload[:100], memoryview(payload)[100:]])
     assert until(lambda: bool(got)) and got == [payload]
 

@@ -20,7 +20,7 @@ NAMES = [f"bottleneck-{number:032x}" for number in range(5)]
 
 
 @pytest.fixture
-def served(share: Callable[..., Any]) -> Iterator[tuple[Endpoint, Path]]:
+def runs_share(share: Callable[..., Any]) -> Iterator[tuple[Endpoint, Path]]:
     """A share with five folders of runs."""
     with share() as (peer, folder, _):
         for name in NAMES:
@@ -39,19 +39,19 @@ def names(folder: Path) -> list[str]:
 
 
 @pytest.mark.long
-def test_only_what_is_named_is_looked_at_and_removed(served: tuple[Endpoint, Path]) -> None:
-    peer, folder = served
+def test_only_what_is_named_is_looked_at_and_removed(runs_share: tuple[Endpoint, Path]) -> None:
+    peer, folder = runs_share
     report = facts(peer, NAMES[1])
     assert report == {"found": [], "removed": [NAMES[1]]}
     assert names(folder) == [each for each in NAMES if each != NAMES[1]]
 
 
 def test_what_somebody_else_removed_is_noted_no_longer(
-    served: tuple[Endpoint, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runs_share: tuple[Endpoint, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server's agent removes one; a folder that was not looked into stays noted."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    peer, folder = served
+    peer, folder = runs_share
     removed, elsewhere = NAMES[0], f"other\\{NAMES[0]}"
     for name in (removed, NAMES[1], elsewhere):
         noted = journal.enter(journal.SHARE, f"//{peer.host}:{peer.port}/{peer.share}", name)
@@ -63,18 +63,18 @@ def test_what_somebody_else_removed_is_noted_no_longer(
 
 
 def test_what_is_told_has_a_bound_and_says_so(
-    served: tuple[Endpoint, Path], monkeypatch: pytest.MonkeyPatch
+    runs_share: tuple[Endpoint, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leftovers, "MOST_FOUND", 3)
-    entries = facts(served[0])["found"]
+    entries = facts(runs_share[0])["found"]
     assert [bool(each["why_left"]) for each in entries] == [False, False, True]
     assert "once more" in entries[-1]["why_left"]
 
 
 def test_a_slow_server_is_left_in_time_and_each_name_told(
-    served: tuple[Endpoint, Path], monkeypatch: pytest.MonkeyPatch
+    runs_share: tuple[Endpoint, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    peer, folder = served
+    peer, folder = runs_share
     monkeypatch.setattr(leftovers, "LOOK_SECONDS", -1.0)
     report = facts(peer, *NAMES[:2])
     assert sorted(each["path"] for each in report["found"]) == NAMES[:2]
@@ -84,11 +84,11 @@ def test_a_slow_server_is_left_in_time_and_each_name_told(
 
 
 def test_what_no_run_wrote_is_removed_only_where_the_journal_names_it(
-    served: tuple[Endpoint, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runs_share: tuple[Endpoint, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file called source is not enough; one that was just created, and is empty, is."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    peer, folder = served
+    peer, folder = runs_share
     for name, content in zip(NAMES[:3], (b"mine" * 100, b"old" * 100, b""), strict=True):
         (folder / name / source_name(name)).write_bytes(content)
     place = f"//{peer.host}:{peer.port}/{peer.share}"
@@ -102,9 +102,9 @@ def test_what_no_run_wrote_is_removed_only_where_the_journal_names_it(
 
 @pytest.mark.long
 def test_more_entries_than_the_bound_are_refused_and_not_cut(
-    served: tuple[Endpoint, Path], monkeypatch: pytest.MonkeyPatch
+    runs_share: tuple[Endpoint, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    peer, folder = served
+    peer, folder = runs_share
     for number in range(9):
         (folder / NAMES[0] / f"small-{0:016x}-{number}").touch()
     monkeypatch.setattr(leftovers, "MOST_ENTRIES", 8)
@@ -116,9 +116,9 @@ def test_more_entries_than_the_bound_are_refused_and_not_cut(
 
 
 def test_a_folder_that_is_there_after_its_removal_is_told(
-    served: tuple[Endpoint, Path], monkeypatch: pytest.MonkeyPatch
+    runs_share: tuple[Endpoint, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    peer, folder = served
+    peer, folder = runs_share
     session: Any = Smb2Session(peer, "").start(None, ())
     try:
         # As if its file had come after the look: a server deletes no such folder, and says nothing.

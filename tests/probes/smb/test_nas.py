@@ -49,7 +49,7 @@ def copies(dialect: str) -> tuple[smb_copy.Setting, smb_copy.Setting]:
 
 
 @pytest.fixture(params=BINS)
-def recycling(request: pytest.FixtureRequest, share: Any) -> Iterator[tuple[Endpoint, Path, str]]:
+def bin_share(request: pytest.FixtureRequest, share: Any) -> Iterator[tuple[Endpoint, Path, str]]:
     """A share with a recycle bin, and the bin's name."""
     place, *vfs_options = BINS[request.param]
     options = ["vfs objects = recycle", f"recycle:repository = {place}", *vfs_options]
@@ -60,9 +60,9 @@ def recycling(request: pytest.FixtureRequest, share: Any) -> Iterator[tuple[Endp
 
 @DIALECTS
 def test_no_recycle_bin_keeps_anything_of_a_run(
-    recycling: tuple[Endpoint, Path, str], dialect: str
+    bin_share: tuple[Endpoint, Path, str], dialect: str
 ) -> None:
-    peer, folder, bin_folder = recycling
+    peer, folder, bin_folder = bin_share
     with hold(peer, dialect) as opened:
         assert opened.facts["bin"] == bin_folder
         for setting in copies(dialect):
@@ -74,9 +74,9 @@ def test_no_recycle_bin_keeps_anything_of_a_run(
 
 @DIALECTS
 def test_a_push_that_breaks_off_leaves_no_byte_in_a_bin(
-    recycling: tuple[Endpoint, Path, str], dialect: str
+    bin_share: tuple[Endpoint, Path, str], dialect: str
 ) -> None:
-    peer, folder, _ = recycling
+    peer, folder, _ = bin_share
     with hold(peer, dialect) as opened:
         running = smb_copy.initiate(replace(copies(dialect)[1], size_bytes=1 << 30), opened)
         next(running)

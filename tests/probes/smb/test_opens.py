@@ -128,7 +128,7 @@ def test_a_reply_that_is_too_short_opens_nothing(pipe1: Any, pipe2: Any, body: b
             pipe.parse_created(body)
 
 
-def test_an_echo_needs_an_idle_session(pipe2: Any, served: Any) -> None:
+def test_an_echo_needs_an_idle_session(pipe2: Any, run_in_thread: Any) -> None:
     pipe, peer = pipe2()
 
     def serve() -> None:
@@ -137,7 +137,7 @@ def test_an_echo_needs_an_idle_session(pipe2: Any, served: Any) -> None:
             assert struct.unpack_from("<H", message, 12) == (ECHO,)
             peer.give(answer2(message, struct.pack("<HH", 4, 0)))
 
-    served(serve)
+    run_in_thread(serve)
     taken = pipes.round_trips(pipe, 10.0, count=5)
     assert len(taken) == 5 and min(taken) > 0
     pipe.read(0, memoryview(bytearray(4)))
@@ -203,21 +203,19 @@ class Store:
 
 
 @pytest.fixture
-def stored(pipe2: Any, served: Any, ends: Any) -> Iterator[Callable[..., Any]]:
-    """Small files at a Store, and the Store."""
-
+def open_store(pipe2: Any, run_in_thread: Any, ends: Any) -> Iterator[Callable[..., Any]]:
     def start(handle_limit: int) -> tuple[SmallFiles, Store]:
         pipe, peer = pipe2()
         store = Store(handle_limit)
-        served(lambda: store.serve(peer))
+        run_in_thread(lambda: store.serve(peer))
         return SmallFiles(pipe, "small", SIZE, RING), store
 
     yield start
     ends[0]._sock.close()
 
 
-def test_a_server_with_few_handles_gets_as_many_files_as_it_opens(stored: Any) -> None:
-    files, store = stored(handle_limit=20)
+def test_a_server_with_few_handles_gets_as_many_files_as_it_opens(open_store: Any) -> None:
+    files, store = open_store(handle_limit=20)
     count = 0
     while files.push(count) is not None:
         count += 1
@@ -229,8 +227,8 @@ def test_a_server_with_few_handles_gets_as_many_files_as_it_opens(stored: Any) -
     assert store.contents == {} and store.handles == {}
 
 
-def test_what_was_made_at_once_is_pulled_one_by_one(stored: Any) -> None:
-    files, store = stored(handle_limit=30)
+def test_what_was_made_at_once_is_pulled_one_by_one(open_store: Any) -> None:
+    files, store = open_store(handle_limit=30)
     files.make(29, within())
     assert len(files.numbers) == 29
     assert sorted(map(bytes, store.contents.values())) == sorted(

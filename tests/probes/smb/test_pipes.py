@@ -137,7 +137,7 @@ def test_a_pending_reply_is_counted_and_its_credits_kept(pipe2: Any) -> None:
     assert pipe.affords(17 * 64 * KIB) == 16 * 64 * KIB
 
 
-def test_endless_pending_replies_end_at_the_deadline(pipe2: Any, ends: Any, served: Any) -> None:
+def test_pending_replies_end_at_the_deadline(pipe2: Any, ends: Any, run_in_thread: Any) -> None:
     pipe, peer = pipe2()
     pipe.read(0, buffer(4))
     pipe.limit(within(0.2))
@@ -149,7 +149,7 @@ def test_endless_pending_replies_end_at_the_deadline(pipe2: Any, ends: Any, serv
         except OSError:
             return
 
-    served(promise)
+    run_in_thread(promise)
     with pytest.raises(DeadlinePassed):
         pipe.wait()
     ends[0]._sock.close()
@@ -204,7 +204,7 @@ def test_signed_replies_are_believed_and_pending_ones_need_no_signature(
     assert bytes(view) == b"abcd"
 
 
-def test_credits_are_gathered_until_the_server_grants_no_more(pipe2: Any, served: Any) -> None:
+def test_credits_grow_until_the_server_grants_no_more(pipe2: Any, run_in_thread: Any) -> None:
     pipe, peer = pipe2(credits=1)
 
     def grant() -> None:
@@ -213,7 +213,7 @@ def test_credits_are_gathered_until_the_server_grants_no_more(pipe2: Any, served
             peer.take()
             peer.give(reply(10 + number, 13, struct.pack("<HH", 4, 0), granted=granted))
 
-    served(grant)
+    run_in_thread(grant)
     assert pipe.prepare("read", 1 << 20, 8) == (12 * 64 * KIB, 8)
 
 

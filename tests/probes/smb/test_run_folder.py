@@ -31,7 +31,7 @@ NT1 = "server min protocol = NT1"
 DIALECTS = pytest.mark.parametrize("dialect", ["", "smb1"])
 
 
-def forked(work: Callable[[], object]) -> int:
+def fork(work: Callable[[], object]) -> int:
     """A process of its own that does the work until it is killed."""
     pid = os.fork()
     if pid == 0:
@@ -64,14 +64,14 @@ def files(folder: Path) -> list[str]:
     return sorted(name for _, *kinds in os.walk(folder) for names in kinds for name in names)
 
 
-def holding(peer: Endpoint, folder: Path, dialect: str) -> int:
+def hold_folder(peer: Endpoint, folder: Path, dialect: str) -> int:
     """A process of its own that holds the run's folder until it is killed."""
 
     def work() -> None:
         with hold(Setting(run=RUN, dialect=dialect, seed=SEED), peer):
             signal.pause()
 
-    holder = forked(work)
+    holder = fork(work)
     assert living.until(lambda: files(folder) == [FOLDER, SOURCE])
     return holder
 
@@ -110,7 +110,7 @@ def test_a_held_folder_is_refused_to_a_second_run_of_the_same_name(
 @DIALECTS
 def test_kill_9_of_the_holder_leaves_nothing(share: Any, dialect: str) -> None:
     with share(NT1) as (peer, folder, _):
-        holder = holding(peer, folder, dialect)
+        holder = hold_folder(peer, folder, dialect)
         kill(holder)
         assert living.until(lambda: files(folder) == [])
 
@@ -122,7 +122,7 @@ def test_kill_9_of_holder_and_running_copy_leaves_nothing(
     share: Any, dialect: str, copy: str
 ) -> None:
     with share(NT1) as (peer, folder, _):
-        holder = holding(peer, folder, dialect)
+        holder = hold_folder(peer, folder, dialect)
         setting = smb_copy.Setting(
             copy="push.cached",
             dialect=dialect or "3.1.1",
@@ -133,7 +133,7 @@ def test_kill_9_of_holder_and_running_copy_leaves_nothing(
             fill_source=copy == "pull",
         )
         endpoint = replace(peer, folder=FOLDER)
-        copier = forked(lambda: list(smb_copy.initiate(setting, endpoint)))
+        copier = fork(lambda: list(smb_copy.initiate(setting, endpoint)))
         grown = SOURCE if copy == "pull" else "pushed-*"
         assert living.until(
             lambda: any(path.stat().st_size > 64 for path in folder.glob(f"*/{grown}")), 10
@@ -162,7 +162,7 @@ def test_what_was_killed_with_its_server_goes_with_the_next_run_there(
 ) -> None:
     """The end of a container is alike, DELETE_ON_CLOSE or not; what else lies there stays."""
     with share(NT1) as (peer, folder, server):
-        holder = holding(peer, folder, dialect)
+        holder = hold_folder(peer, folder, dialect)
         kill_children(server)
         kill(holder)
         (folder / "bottleneck-0123abce").mkdir()

@@ -41,7 +41,7 @@ def test_samba_tells_what_it_is_told_to_offer(tmp_path, options, dialects, signi
 
 
 @contextmanager
-def answering(words):
+def answer_with(words):
     """A server that says these bytes, whatever it is asked."""
     with socket.create_server(("127.0.0.1", 0)) as waiting:
 
@@ -71,7 +71,7 @@ def answering(words):
     ],
 )
 def test_what_is_no_answer_offers_nothing(words):
-    with answering(words) as port:
+    with answer_with(words) as port:
         offer = server_query.query_dialects("127.0.0.1", port)
     assert offer["dialects"] == [] and "signing" not in offer
 

@@ -46,7 +46,7 @@ def without(glimpses, *names):
     ]
 
 
-def judged(sender, receiver=None):
+def judge(sender, receiver=None):
     glimpses = looks() if receiver is None else receiver
     return limits.who_limits(limits.sender_details(sender), limits.receiver_details(glimpses))
 
@@ -63,50 +63,50 @@ def test_what_the_receiver_had_twice_was_not_lost():
 
 
 def test_unread_bytes_are_the_receivers():
-    assert judged(looks(flying=2_999_000), looks(unread=1 << 20)) == "receiver"
+    assert judge(looks(flying=2_999_000), looks(unread=1 << 20)) == "receiver"
     slow_reader = looks(slopes=(("receive_window_limited_seconds", 0.4),))
-    assert judged(slow_reader, looks(unread=16 << 10)) == "receiver"
+    assert judge(slow_reader, looks(unread=16 << 10)) == "receiver"
 
 
 def test_few_unread_bytes_are_many_in_a_small_receive_buffer():
     reader = looks(unread=4096, receive_buffer_bytes=16_384)
-    assert judged(looks(flying=3_000_000), reader) == "receiver"
-    assert judged(looks(flying=3_000_000), looks(unread=4096)) == "receive-window"
+    assert judge(looks(flying=3_000_000), reader) == "receiver"
+    assert judge(looks(flying=3_000_000), looks(unread=4096)) == "receive-window"
 
 
 def test_unread_bytes_are_not_blamed_where_the_sender_waits_for_something_else():
     """At a high rate a good deal is always unread; a receiver that holds its sender shuts the
     window. Of a sender that does not wait for its socket, the unread bytes are the cause."""
-    assert judged(looks(), looks(unread=100_000)) == "network"
-    assert judged(looks(unsent=0, send_queue_bytes=140_000), looks(unread=100_000)) == "receiver"
+    assert judge(looks(), looks(unread=100_000)) == "network"
+    assert judge(looks(unsent=0, send_queue_bytes=140_000), looks(unread=100_000)) == "receiver"
 
 
 def test_a_queue_that_never_fills_its_buffer_is_a_slow_writers():
-    assert judged(looks(unsent=0, send_queue_bytes=0)) == "sender"
+    assert judge(looks(unsent=0, send_queue_bytes=0)) == "sender"
     steady = looks(unsent=0, flying=270_000, send_queue_bytes=290_000)
-    assert judged(steady) == "sender", "at 0.72 of the buffer for good: it never filled it"
+    assert judge(steady) == "sender", "at 0.72 of the buffer for good: it never filled it"
 
 
 def test_a_full_buffer_that_is_all_in_flight_is_too_small():
     """The kernel's own time for it stands still."""
-    assert judged(looks(unsent=0, flying=380_000)) == "send-buffer"
-    assert judged(looks(unsent=20_000, flying=360_000)) == "send-buffer"
+    assert judge(looks(unsent=0, flying=380_000)) == "send-buffer"
+    assert judge(looks(unsent=20_000, flying=360_000)) == "send-buffer"
     queues = (410_000, 270_000, 300_000, 260_000, 405_000)
     between = [looks(5, unsent=0, flying=280_000, send_queue_bytes=queue) for queue in queues]
-    assert judged(sum(between, [])) == "send-buffer", "anywhere between two thirds and full"
+    assert judge(sum(between, [])) == "send-buffer", "anywhere between two thirds and full"
 
 
 def test_the_kernels_time_for_the_buffer_counts_where_the_writer_waits():
     limited = (("send_buffer_limited_seconds", 0.3),)
-    assert judged(looks(unsent=100_000, slopes=limited)) == "send-buffer"
-    assert judged(looks(unsent=0, send_queue_bytes=100_000, slopes=limited)) == "sender"
+    assert judge(looks(unsent=100_000, slopes=limited)) == "send-buffer"
+    assert judge(looks(unsent=0, send_queue_bytes=100_000, slopes=limited)) == "sender"
 
 
 def test_a_window_that_is_in_flight_as_a_whole_is_too_small():
     """Also where the kernel's time for it, which runs at the moment of sending, says little."""
-    assert judged(looks(flying=64_000, peer_window_bytes=65_000)) == "receive-window"
+    assert judge(looks(flying=64_000, peer_window_bytes=65_000)) == "receive-window"
     limited = (("receive_window_limited_seconds", 0.25),)
-    assert judged(looks(slopes=limited)) == "receive-window"
+    assert judge(looks(slopes=limited)) == "receive-window"
 
 
 @pytest.mark.parametrize(
@@ -119,13 +119,13 @@ def test_a_window_that_is_in_flight_as_a_whole_is_too_small():
     ],
 )
 def test_no_window_is_too_small_where_a_queue_stands_on_the_path(options, by):
-    assert judged(looks(**options)) == by
+    assert judge(looks(**options)) == by
 
 
 def test_a_small_window_behind_delayed_acknowledgements_is_not_a_queue():
     buffer = {"send_buffer_bytes": 8192, "send_queue_bytes": 9000}
     times = {"rtt_seconds": 0.019, "min_rtt_seconds": 0.00002}
-    assert judged(looks(flying=4 * SEGMENT, unsent=0, **buffer, **times)) == "send-buffer"
+    assert judge(looks(flying=4 * SEGMENT, unsent=0, **buffer, **times)) == "send-buffer"
 
 
 def test_where_the_queue_is_not_known_its_payload_stands_for_it():
@@ -135,16 +135,16 @@ def test_where_the_queue_is_not_known_its_payload_stands_for_it():
         (looks(flying=380_000, unsent=0), "send-buffer"),
         (looks(flying=100_000, unsent=0), "sender"),
     ):
-        assert judged(without(glimpses, "send_queue_bytes")) == by
+        assert judge(without(glimpses, "send_queue_bytes")) == by
 
 
 def test_where_the_buffer_is_not_known_little_unsent_tells_nothing():
     """A slow writer and a small buffer look alike then."""
     bare = ("send_queue_bytes", "send_buffer_bytes")
-    assert judged(without(looks(unsent=0), *bare)) == "unknown"
-    assert judged(without(looks(), *bare)) == "network"
+    assert judge(without(looks(unsent=0), *bare)) == "unknown"
+    assert judge(without(looks(), *bare)) == "network"
     limited = looks(unsent=0, slopes=(("send_buffer_limited_seconds", 0.3),))
-    assert judged(without(limited, *bare)) == "send-buffer"
+    assert judge(without(limited, *bare)) == "send-buffer"
 
 
 def test_an_end_that_was_not_seen_is_not_blamed_and_does_not_hide_the_other():
@@ -162,14 +162,14 @@ def test_an_end_that_was_not_seen_is_not_blamed_and_does_not_hide_the_other():
 
 @pytest.mark.parametrize("count", range(limits.LEAST_GLIMPSES))
 def test_too_few_looks_tell_nothing(count):
-    assert judged(looks(count), looks(count, unread=1 << 20)) == "unknown"
+    assert judge(looks(count), looks(count, unread=1 << 20)) == "unknown"
 
 
 def test_an_old_kernel_without_its_times_tells_nothing_of_the_sender():
     times = [
         f"{each}_seconds" for each in ("busy", "receive_window_limited", "send_buffer_limited")
     ]
-    assert judged(without(looks(), *times)) == "unknown"
+    assert judge(without(looks(), *times)) == "unknown"
 
 
 def test_the_figures_are_of_the_span_and_not_of_the_connections_life():

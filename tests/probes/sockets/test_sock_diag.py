@@ -171,14 +171,14 @@ def answers(name: str) -> list[bytes]:
     return [bytes.fromhex(part.replace("\n", "")) for part in parts if part.strip()]
 
 
-def parsed(name: str) -> list[Socket | None]:
+def sockets_of(name: str) -> list[Socket | None]:
     sequence = struct.unpack_from("=I", answers(name)[0], 8)[0]
     each = [pair for answer in answers(name) for pair in messages(answer, sequence)]
     return [parse(payload) for kind, payload in each if kind == SOCK_DIAG_BY_FAMILY]
 
 
 def test_a_recorded_answer_is_read_to_the_byte():
-    (sock,) = parsed("search_ipv4")
+    (sock,) = sockets_of("search_ipv4")
     assert sock is not None
     assert (sock.local, sock.peer) == (("127.0.0.1", 46842), ("127.0.0.1", 37577))
     assert (sock.unread_bytes, sock.unacknowledged_bytes, sock.inode) == (1000, 0, 3281886)

@@ -18,7 +18,7 @@ from tests.living import connected
 
 RECORDED = (Path(__file__).parents[1] / "recorded" / "tcp_info.txt").read_text().splitlines()
 SENDER, RECEIVER = (bytes.fromhex(line) for line in RECORDED[::2])
-SAID = dict(zip((SENDER, RECEIVER), RECORDED[1::2], strict=True))
+SS_TEXTS = dict(zip((SENDER, RECEIVER), RECORDED[1::2], strict=True))
 IN_SS = (
     ("rto:", "rto_seconds", 1000),
     ("backoff:", "backoffs", 1),
@@ -43,8 +43,8 @@ def raw_of(connection):
     return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 512)
 
 
-def said(raw, word):
-    match = re.search(rf"(?<![a-z_]){word}([0-9.]+)", SAID[raw])
+def ss_figure(raw, word):
+    match = re.search(rf"(?<![a-z_]){word}([0-9.]+)", SS_TEXTS[raw])
     return float(match[1]) if match else None
 
 
@@ -53,11 +53,11 @@ def test_it_says_what_ss_says_of_the_same_connection(raw):
     info = tcp_info.decode(raw)
     compared = 0
     for word, name, scale in IN_SS:
-        if (expected := said(raw, word)) is not None:
+        if (expected := ss_figure(raw, word)) is not None:
             assert info[name] * scale == pytest.approx(expected, abs=0.5 * scale / 1000), name
             compared += 1
     # in the milliseconds between the two looks
-    assert info["busy_seconds"] * 1000 == pytest.approx(said(raw, "busy:"), abs=20)
+    assert info["busy_seconds"] * 1000 == pytest.approx(ss_figure(raw, "busy:"), abs=20)
     assert compared >= 9
 
 
@@ -112,10 +112,7 @@ def test_a_live_connection_is_read():
 def test_the_buffers_and_what_fills_them_are_read():
     with connected() as (far, near):
         near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 100_000)
-        empty, granted = (
-            tcp_info.read(near),
-            near.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
-        )
+        empty, granted = (tcp_info.read(near), near.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF))
         assert empty["send_buffer_bytes"] == granted and empty["send_queue_bytes"] == 0
         near.setblocking(False)
         with pytest.raises(BlockingIOError):
@@ -126,7 +123,7 @@ def test_the_buffers_and_what_fills_them_are_read():
 
 
 LINUX = sys.platform.startswith("linux")
-NEW_RECEIVING = 66
+SO_RCVTIMEO_NEW = 66
 """SO_RCVTIMEO of 32-bit hosts with a 64-bit time_t; 64-bit kernels know it as well."""
 
 
@@ -156,12 +153,12 @@ def test_the_option_of_32_bit_hosts_with_a_64_bit_time_is_served(pair):
     if not LINUX:
         pytest.skip("NOT RUN: only Linux has it")
     one, _ = pair
-    wait_at_most(one, 10.0, (NEW_RECEIVING,))
-    assert struct.unpack("@qq", read_option(one, NEW_RECEIVING)) == (10, 0)
+    wait_at_most(one, 10.0, (SO_RCVTIMEO_NEW,))
+    assert struct.unpack("@qq", read_option(one, SO_RCVTIMEO_NEW)) == (10, 0)
     assert read_option(one, socket.SO_RCVTIMEO) == struct.pack("@ll", 10, 0)
 
 
-class Narrow:
+class Socket32:
     """A socket of a 32-bit host with a 32-bit time_t."""
 
     def __init__(self):
@@ -175,7 +172,7 @@ class Narrow:
 
 
 def test_a_host_with_32_bits_gets_8_bytes():
-    narrow = Narrow()
+    narrow = Socket32()
     wait_at_most(narrow, 10.25)
     expected = struct.pack("@ii", 10, 250_000)
     assert narrow.options == {(socket.SOL_SOCKET, option): expected for option in BOTH}

@@ -24,7 +24,6 @@ MIB = 1024 * 1024
 
 @pytest.fixture
 def carried_out(run_stage):
-    """The samples and the details of one stage."""
     return partial(run_stage, disk)
 
 

@@ -14,7 +14,7 @@ SHORT = latency.Setting(0.5, HERE)
 
 
 @pytest.fixture
-def counted(monkeypatch):
+def fake_time(monkeypatch):
     """The stage's time passes as it looks at its clock, and not while this host is kept waiting."""
     clock = living.FakeClock(living.within(0.0), step=0.001)
     for module in (latency, warm):
@@ -64,12 +64,12 @@ def test_on_one_host_all_of_the_table_is_there(run_stage):
 
 
 @pytest.mark.long
-def test_on_a_long_path_the_planted_delay_is_in_every_time(lab_path, responding, run_stage):
+def test_on_a_long_path_the_planted_delay_is_in_every_time(lab_path, respond_at, run_stage):
     """And a fit, where there is one, is of that path; benchmarks/latency_fit.py holds it to it."""
     setting = latency.Setting(2.0, "10.91.8.2")
     with (
         lab_path(0.01, 12.5e6, mtu_bytes=1500) as between,
-        responding(latency, between.server, setting) as peer,
+        respond_at(latency, between.server, setting) as peer,
         between.client.entered(),
     ):
         began = time.monotonic()
@@ -88,12 +88,12 @@ def test_on_a_long_path_the_planted_delay_is_in_every_time(lab_path, responding,
 
 @pytest.mark.long
 def test_sizes_that_a_slow_path_has_no_time_for_are_left_out_and_the_stage_ends(
-    lab_path, responding, run_stage
+    lab_path, respond_at, run_stage
 ):
     setting = latency.Setting(0.5, "10.91.8.2")
     with (
         lab_path(0.01, 0.3e6, mtu_bytes=1500) as between,
-        responding(latency, between.server, setting) as peer,
+        respond_at(latency, between.server, setting) as peer,
         between.client.entered(),
     ):
         _, details = run_stage(latency, setting, peer)
@@ -102,7 +102,7 @@ def test_sizes_that_a_slow_path_has_no_time_for_are_left_out_and_the_stage_ends(
     assert 1_000_000 not in sizes  # five of them would take 17 s
 
 
-@pytest.mark.usefixtures("counted")
+@pytest.mark.usefixtures("fake_time")
 def test_without_the_second_port_the_warm_times_are_kept(monkeypatch, run_stage):
     def blocked(self, sent, round_trips):
         raise TimeoutError("timed out")
@@ -149,15 +149,15 @@ def test_percentiles_are_told_of_enough_times_alone():
 SLOW_SECONDS = 1000.0
 
 
-def slowed(self, sent, round_trips):
+def slow_start(self, sent, round_trips):
     """Slows cold connections as slow start does: the longer the message the more."""
     return SLOW_SECONDS * (1 + round_trips) + len(sent)
 
 
-@pytest.mark.usefixtures("counted")
+@pytest.mark.usefixtures("fake_time")
 def test_however_slow_cold_connections_are_no_other_figure_changes(monkeypatch, run_stage):
     fitted = []
-    monkeypatch.setattr(warm.Cold, "seconds", slowed)
+    monkeypatch.setattr(warm.Cold, "seconds", slow_start)
     monkeypatch.setattr(latency.fit, "fit", lambda points, *options: fitted.extend(points) or {})
     with latency.respond(SHORT) as peer:
         samples, details = run_stage(latency, SHORT, peer)

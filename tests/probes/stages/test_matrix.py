@@ -35,7 +35,6 @@ REQUIRED = {
 
 @pytest.fixture
 def run(run_stage):
-    """One run of the stage."""
     return partial(run_stage, matrix)
 
 
@@ -128,7 +127,7 @@ def test_where_every_cell_breaks_the_stage_does_with_the_reason(run, monkeypatch
 @pytest.mark.long
 @pytest.mark.parametrize("verb", ["push", "pull"])
 def test_on_a_long_path_a_cell_gets_its_windows_per_round_trip_until_the_link_is_full(
-    lab_path, responding, run, verb
+    lab_path, respond_at, run, verb
 ):
     link, trip = 30e6, 0.01
     setting = matrix.Setting(
@@ -136,7 +135,7 @@ def test_on_a_long_path_a_cell_gets_its_windows_per_round_trip_until_the_link_is
     )
     with lab_path(trip / 2, link) as up:
         setting = replace(setting, address=up.server.address)
-        with responding(matrix, up.server, setting) as peer, up.client.entered():
+        with respond_at(matrix, up.server, setting) as peer, up.client.entered():
             _, details = run(setting, peer)
     cells = {(cell["window_bytes"], cell["streams"]): cell for cell in details["cells"]}
     rates = {place: cell["bytes_per_second"] for place, cell in cells.items()}

@@ -66,7 +66,6 @@ def setting(copy, client, target, size=SIZE, seconds=60.0):
 
 @pytest.fixture
 def run(run_stage):
-    """All samples and the details of one copy."""
     return partial(run_stage, native_copy)
 
 

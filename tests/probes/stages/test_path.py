@@ -20,12 +20,12 @@ from probes.stages import path as stage
 from tests import living
 
 sys.path.append(str(Path(__file__).parents[2] / "lab"))
-from delay import delayed, missing  # noqa: E402
+from delay import delay_path, missing  # noqa: E402
 
 MOST_CONNECTIONS = 50
 
 
-class Counted:
+class CountingServer:
     """A server that counts who connects to it, and what it is sent."""
 
     def __init__(self, host: str) -> None:
@@ -60,8 +60,8 @@ class Counted:
 
 
 @contextmanager
-def counted(host):
-    server = Counted(host)
+def serve_counting(host):
+    server = CountingServer(host)
     try:
         yield server
     finally:
@@ -69,8 +69,8 @@ def counted(host):
 
 
 @pytest.fixture
-def looked(run_stage, monkeypatch):
-    """looked(host=..., agent=...): samples and details on a path of this host to itself.
+def look_at(run_stage, monkeypatch):
+    """look_at(host=..., agent=...): samples and details on a path of this host to itself.
 
     It waits for each answer as long as it takes.
     """
@@ -79,7 +79,7 @@ def looked(run_stage, monkeypatch):
 
     def look(host="127.0.0.1", agent=True, seconds=living.GENEROUS_SECONDS, load=False):
         with ExitStack() as stack:
-            server = stack.enter_context(counted(host))
+            server = stack.enter_context(serve_counting(host))
             setting = stage.Setting(host, server.port, seconds, load)
             peer = stack.enter_context(stage.respond(setting)) if agent else Endpoint()
             return (*run_stage(stage, setting, peer), server)
@@ -93,9 +93,9 @@ def faulty(agent=True, seconds=1.0, load=False, **fault):
     if lacks := missing():
         pytest.skip("NOT RUN: " + "; ".join(lacks))
     with ExitStack() as stack:
-        path = stack.enter_context(delayed(fault.pop("delay_seconds", 0.005), **fault))
+        path = stack.enter_context(delay_path(fault.pop("delay_seconds", 0.005), **fault))
         with path.server.entered():
-            server = stack.enter_context(counted(path.server.address))
+            server = stack.enter_context(serve_counting(path.server.address))
             setting = stage.Setting(path.server.address, server.port, seconds, load)
             peer = stack.enter_context(stage.respond(setting)) if agent else Endpoint()
         stack.enter_context(path.client.entered())
@@ -103,16 +103,16 @@ def faulty(agent=True, seconds=1.0, load=False, **fault):
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-def test_it_opens_and_closes_a_window_and_moves_no_payload(looked, host):
-    samples, details, _ = looked(host)
+def test_it_opens_and_closes_a_window_and_moves_no_payload(look_at, host):
+    samples, details, _ = look_at(host)
     assert len(samples) == 2
     assert samples[-1].moved_bytes == 0 and samples[-1].elapsed_seconds > 0
     assert json.loads(json.dumps(details)) == details
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-def test_both_directions_are_looked_at_where_there_is_an_agent(looked, host):
-    _, details, _ = looked(host)
+def test_both_directions_are_looked_at_where_there_is_an_agent(look_at, host):
+    _, details, _ = look_at(host)
     handshake = details["rtt"]["handshake"]
     assert handshake["count"] + handshake["lost"] == stage.HANDSHAKES
     assert 0 < handshake["low_seconds"] <= handshake["median_seconds"] <= handshake["high_seconds"]
@@ -124,8 +124,8 @@ def test_both_directions_are_looked_at_where_there_is_an_agent(looked, host):
     assert set(details["not_measured"]) == {"push.loaded", "pull.loaded"}
 
 
-def test_without_an_agent_it_says_what_needs_one(looked):
-    _, details, _ = looked(agent=False, load=True)
+def test_without_an_agent_it_says_what_needs_one(look_at):
+    _, details, _ = look_at(agent=False, load=True)
     assert "pull" not in details
     assert details["push"]["path_mtu_bytes"] == 65535
     for name in ("pull", "push.loaded"):
@@ -133,8 +133,8 @@ def test_without_an_agent_it_says_what_needs_one(looked):
 
 
 @pytest.mark.long
-def test_under_load_both_directions_are_told_with_their_load(looked):
-    _, details, _ = looked(load=True, seconds=4.0)
+def test_under_load_both_directions_are_told_with_their_load(look_at):
+    _, details, _ = look_at(load=True, seconds=4.0)
     for verb in stage.VERBS:
         loaded = details[verb]["loaded"]
         assert 0 < loaded["rtt_seconds_median"] <= loaded["rtt_seconds_high"]
@@ -144,9 +144,9 @@ def test_under_load_both_directions_are_told_with_their_load(looked):
     assert "not_measured" not in details
 
 
-def test_the_share_s_server_sees_few_connections_and_none_is_reset(looked):
+def test_the_share_s_server_sees_few_connections_and_none_is_reset(look_at):
     for agent in (True, False):
-        _, _, server = looked(agent=agent)
+        _, _, server = look_at(agent=agent)
         assert server.connections <= MOST_CONNECTIONS
         assert server.reset == 0 and server.read_bytes == 0
 
@@ -194,7 +194,7 @@ def test_a_closed_port_is_a_reason(run_stage):
 def test_behind_a_firewall_that_blocks_the_session_s_port_the_rest_is_measured(run_stage):
     with socket.create_server(("127.0.0.1", 0)) as closed:
         blocked = Endpoint("127.0.0.1", closed.getsockname()[1], "0" * 32)
-    with counted("127.0.0.1") as server:
+    with serve_counting("127.0.0.1") as server:
         setting = stage.Setting("127.0.0.1", server.port, 1.0)
         _, details = run_stage(stage, setting, blocked)
     assert "firewall" in details["not_measured"]["pull"]
@@ -236,11 +236,11 @@ def silent(monkeypatch, seconds):
 
 
 @pytest.mark.long
-def test_where_each_try_takes_long_no_more_are_made_and_the_reason_is_told(looked, monkeypatch):
+def test_where_each_try_takes_long_no_more_are_made_and_the_reason_is_told(look_at, monkeypatch):
     # The first try of each way begins before 3 s and ends behind them.
     tried = silent(monkeypatch, 3.5)
     monkeypatch.setattr(stage, "LATE_SECONDS", 2.0)
-    _, details, _ = looked(load=True, seconds=1.0)
+    _, details, _ = look_at(load=True, seconds=1.0)
     assert len(tried) < 2 * 2 * 3
     for verb in stage.VERBS:
         assert "small packets" in details["not_measured"][f"{verb}.black_hole"]
@@ -249,11 +249,11 @@ def test_where_each_try_takes_long_no_more_are_made_and_the_reason_is_told(looke
 
 
 @pytest.mark.long
-def test_a_try_that_does_not_end_is_left_behind_and_the_rest_is_kept(looked, monkeypatch):
+def test_a_try_that_does_not_end_is_left_behind_and_the_rest_is_kept(look_at, monkeypatch):
     silent(monkeypatch, 30.0)
     monkeypatch.setattr(stage, "LATEST_SECONDS", 0.5)
     began = time.monotonic()
-    _, details, _ = looked(seconds=1.0)
+    _, details, _ = look_at(seconds=1.0)
     assert time.monotonic() - began < 15
     assert "no answer within" in details["not_measured"]["push.black_hole"]
     assert details["rtt"] and details["hops"]

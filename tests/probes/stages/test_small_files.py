@@ -87,11 +87,11 @@ def test_files_of_any_size_are_copied_whole(run_folder: Any, run_stage: Any, siz
 @pytest.mark.long
 @pytest.mark.parametrize("verb", small_files.VERBS)
 def test_each_round_trip_of_a_file_costs_the_paths_delay(
-    run_folder: Any, run_stage: Any, relayed: Any, verb: str
+    run_folder: Any, run_stage: Any, relay_to: Any, verb: str
 ) -> None:
     """A delay that nothing undercuts: three round trips a file are three times the RTT at least."""
     with run_folder() as (peer, _, server):
-        far = replace(peer, port=relayed(server.port, 0.005))
+        far = replace(peer, port=relay_to(server.port, 0.005))
         details = run_stage(small_files, setting(verb, files=8), far)[1]
         assert details["rtt_seconds"] >= 0.01
         assert details["seconds_per_file_low"] >= 0.03

@@ -40,7 +40,6 @@ def setting(copy: str, dialect: str = "3.1.1", **changes: Any) -> smb_copy.Setti
 
 @pytest.fixture
 def run(run_stage: Any) -> Run:
-    """All samples and the details of one copy."""
     return partial(run_stage, smb_copy)
 
 
@@ -98,8 +97,8 @@ def test_every_copy_arrives_intact_in_every_dialect(
         assert (folder / "bottleneck-0abc" / "source-0abc").read_bytes() == source.read_bytes()
         run_and_check(setting("pull.cached", dialect), peer)
         run_and_check(setting("pull.uncached", dialect, end="folder", folder=str(tmp_path)), peer)
-        there = replace(peer, path=str(source))
-        pushed = run_and_check(setting("push.cached", dialect, end="folder"), there)
+        peer_with_source = replace(peer, path=str(source))
+        pushed = run_and_check(setting("push.cached", dialect, end="folder"), peer_with_source)
         assert pushed["flushes"] >= 1
         assert sorted(path.name for path in folder.rglob("*")) == ["bottleneck-0abc", "source-0abc"]
     assert list(folder.iterdir()) == []
@@ -107,20 +106,18 @@ def test_every_copy_arrives_intact_in_every_dialect(
 
 
 @pytest.mark.parametrize("dialect", ["smb1", "3.1.1"])
-def test_a_copy_that_lasts_for_a_time_repeats_its_source_or_ends_in_it(
+def test_a_copy_for_a_time_starts_its_source_again_or_stops_within(
     run: Run, run_folder: Any, dialect: str, tmp_path: Path, source: Path, monkeypatch: Any
 ) -> None:
-    both = {"end": "folder", "folder": str(tmp_path)}
+    common = {"end": "folder", "folder": str(tmp_path)}
     with run_folder() as (peer, folder, _):
         run(setting("push.cached", dialect, fill_source=True), peer)
-        pulled = setting("pull.cached", dialect, most_seconds=0.5, lasting=True, **both)
+        pulled = setting("pull.cached", dialect, most_seconds=0.5, lasting=True, **common)
         options = {"most_seconds": 0.3, "request_bytes": 4096, "depth": 2}
-        pushed, file = (
-            setting("push.cached", dialect, **both, **options),
-            replace(peer, path=str(source)),
-        )
+        pushed = setting("push.cached", dialect, **common, **options)
+        peer_with_source = replace(peer, path=str(source))
         moved_bytes = []
-        for copying, there in (pulled, peer), (pushed, file):
+        for copying, there in (pulled, peer), (pushed, peer_with_source):
             with monkeypatch.context() as slower:
                 slower.setattr(smb_copy, "time", living.FakeClock(living.within(0.0), step=0.001))
                 samples, details = run(copying, there)
@@ -128,8 +125,8 @@ def test_a_copy_that_lasts_for_a_time_repeats_its_source_or_ends_in_it(
             assert details["hash_ok"] is True
         assert 0 < moved_bytes[1] < SIZE < moved_bytes[0]
         source.write_bytes(payload.block(payload.make_ring(bytes.fromhex(SEED)), 0, 5 * MIB))
-        for copy, there in ("push.cached", file), ("pull.cached", peer):
-            twice = {"size_bytes": 2 * SIZE, "source_bytes": SIZE, **both}
+        for copy, there in ("push.cached", peer_with_source), ("pull.cached", peer):
+            twice = {"size_bytes": 2 * SIZE, "source_bytes": SIZE, **common}
             samples, details = run(setting(copy, dialect, **twice), there)
             assert (samples[-1].moved_bytes, details["hash_ok"]) == (2 * SIZE, True)
         assert sorted(path.name for path in folder.rglob("*")) == ["bottleneck-0abc", "source-0abc"]
@@ -183,7 +180,7 @@ def test_the_details_say_what_the_contract_asks(
         (["smb2 max read = 65536", "smb2 max write = 65536"], 65536, (32, 32)),
     ],
 )
-def test_a_server_with_little_to_give_is_copied_with_all_the_same(
+def test_copies_work_with_few_credits_and_short_requests(
     run_and_check: Any,
     run_folder: Any,
     options: list[str],

@@ -24,7 +24,7 @@ NT1 = "server min protocol = NT1"
 
 
 @pytest.fixture(autouse=True)
-def counted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def fake_time(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The stage's time passes as it looks at its clock, and not while this host is kept waiting."""
     if not request.node.get_closest_marker("long"):
         clock = living.FakeClock(living.within(0.0), step=0.001)
@@ -110,11 +110,11 @@ def test_a_server_that_takes_two_requests_at_once_has_no_deeper_cell(
 
 @pytest.mark.long
 def test_a_round_trip_bounds_what_is_in_flight(
-    run_folder: Any, run_stage: Any, relayed: Any
+    run_folder: Any, run_stage: Any, relay_to: Any
 ) -> None:
     """A delay that nothing undercuts: the RTT is no shorter, no cell beats in flight / RTT."""
     with run_folder(source_bytes=SIZE) as (peer, _, server):
-        far = replace(peer, port=relayed(server.port, 0.01))
+        far = replace(peer, port=relay_to(server.port, 0.01))
         for verb in ("pull", "push"):
             samples, details = run_stage(smb_matrix, setting(verb, seconds=0.6), far)
             look(samples, details)
@@ -143,7 +143,7 @@ def test_wrong_content_is_told(run_folder: Any, run_stage: Any) -> None:
         assert ended.value.value["hash_ok"] is False
 
 
-def paused(setting: smb_matrix.Setting, peer: Endpoint) -> Any:
+def pause(setting: smb_matrix.Setting, peer: Endpoint) -> Any:
     """Returns a running matrix whose window has just opened."""
     running = smb_matrix.initiate(setting, peer)
     assert next(running) == Sample(0.0, 0)
@@ -155,7 +155,7 @@ def test_a_server_killed_in_mid_window_is_one_line_that_names_it(
     run_folder: Any, verb: str
 ) -> None:
     with run_folder("", source_bytes=SIZE) as (peer, folder, server):
-        running = paused(setting(verb), peer)
+        running = pause(setting(verb), peer)
         for child in psutil.Process(server.process_id).children(recursive=True):
             child.kill()
         with pytest.raises(
@@ -167,7 +167,7 @@ def test_a_server_killed_in_mid_window_is_one_line_that_names_it(
 
 def test_a_server_that_takes_its_credits_back_is_no_rate(run_folder: Any, monkeypatch: Any) -> None:
     with run_folder(source_bytes=SIZE) as (peer, _, _):
-        running = paused(setting("pull"), peer)
+        running = pause(setting("pull"), peer)
         monkeypatch.setattr(Pipe2, "affords", lambda pipe, size: size // 2)
         with pytest.raises(SmbError, match="without credits for its requests"):
             list(running)
@@ -178,13 +178,13 @@ def test_a_source_that_is_too_short_is_told(run_folder: Any) -> None:
         run_folder(source_bytes=MIB) as (peer, _, _),
         pytest.raises(ValueError, match=f"has {MIB} bytes, {SIZE} are to be read"),
     ):
-        paused(setting("pull"), peer)
+        pause(setting("pull"), peer)
 
 
 FLIGHTS = [size * depth for size in (1 << 16, 1 << 20, 1 << 22) for depth in (1, 2, 4, 8, 16)]
 
 
-def planted(ceiling: float, rtt: float, noise: float = 0.0) -> list[tuple[float, float]]:
+def planted_points(ceiling: float, rtt: float, noise: float = 0.0) -> list[tuple[float, float]]:
     dice = random.Random(7)
     return [
         (flight, min(ceiling, flight / rtt) * (1 + dice.uniform(-noise, noise)))
@@ -201,7 +201,7 @@ def planted(ceiling: float, rtt: float, noise: float = 0.0) -> list[tuple[float,
 def test_a_planted_ceiling_and_rtt_are_found_within_5_percent(
     ceiling: float, rtt: float, noise: float
 ) -> None:
-    fitted = fit(planted(ceiling, rtt, noise))
+    fitted = fit(planted_points(ceiling, rtt, noise))
     assert fitted.ceiling_bytes_per_second == pytest.approx(ceiling, rel=0.05)
     assert fitted.rtt_seconds == pytest.approx(rtt, rel=0.05)
     assert fitted.worst_residual_ratio is not None
@@ -209,21 +209,21 @@ def test_a_planted_ceiling_and_rtt_are_found_within_5_percent(
 
 
 def test_without_a_ceiling_in_reach_none_is_claimed() -> None:
-    fitted = fit(planted(1e12, 0.01, 0.03))
+    fitted = fit(planted_points(1e12, 0.01, 0.03))
     assert fitted.ceiling_bytes_per_second is None
     assert fitted.rtt_seconds == pytest.approx(0.01, rel=0.05)
     assert fitted.rate(1 << 20) == pytest.approx((1 << 20) / 0.01, rel=0.05)
 
 
 def test_where_nothing_waits_for_round_trips_no_rtt_is_claimed() -> None:
-    fitted = fit(planted(1e7, 1e-6, 0.03))
+    fitted = fit(planted_points(1e7, 1e-6, 0.03))
     assert fitted.rtt_seconds is None
     assert fitted.ceiling_bytes_per_second == pytest.approx(1e7, rel=0.05)
     assert fitted.rate(1) == fitted.rate(1 << 30) == fitted.ceiling_bytes_per_second
 
 
 def test_the_order_of_the_points_does_not_matter() -> None:
-    points = planted(1e8, 0.01, 0.05)
+    points = planted_points(1e8, 0.01, 0.05)
     assert fit(points) == fit(points[::-1])
 
 
@@ -235,7 +235,7 @@ def test_one_number_of_bytes_in_flight_tells_nothing(points: list[tuple[float, f
 
 
 def test_the_worst_point_is_told() -> None:
-    points = planted(1e8, 0.01)
+    points = planted_points(1e8, 0.01)
     points[3] = (points[3][0], points[3][1] * 0.5)
     ratio = fit(points).worst_residual_ratio
     assert ratio is not None and 0.4 < ratio < 0.6

@@ -52,7 +52,6 @@ def write_payload(path: Path, size: int) -> None:
 
 @pytest.fixture
 def run(run_stage: Any) -> Callable[[Setting, Endpoint], tuple[list[Sample], Details]]:
-    """All samples and the details of one copy."""
     return partial(run_stage, smbclient_copy)
 
 

@@ -13,7 +13,6 @@ from probes.stages import loopback, tcp
 
 @pytest.fixture
 def run(run_stage):
-    """One run of the stage."""
     return partial(run_stage, tcp)
 
 

@@ -18,7 +18,7 @@ from tests.living import until
 SIZES = {"a": 3, "b/empty": 0, "b/c/large": 5 << 20, "b/c/z": 70_000, "d/x": 16_384}
 
 
-def filled(top: Path) -> Path:
+def fill(top: Path) -> Path:
     """Fills a folder with files of many sizes, and with entries that are not copied."""
     for name, size in SIZES.items():
         path = top / name
@@ -62,7 +62,7 @@ def test_all_files_are_pushed_and_gone_again(
 ) -> None:
     tree, outside = tmp_path / "tree", tmp_path / "outside"
     outside.mkdir()
-    special = add_specials(filled(tree), outside)
+    special = add_specials(fill(tree), outside)
     state_before = state(tree)
     with run_folder() as (peer, folder, _):
         one = setting("push", "mine", dialect, security=security)
@@ -79,7 +79,7 @@ def test_a_folder_of_the_share_is_pulled_and_only_read(
     run_folder: Any, run_stage: Any, tmp_path: Path
 ) -> None:
     with run_folder() as (peer, folder, _):
-        filled(folder / "media")
+        fill(folder / "media")
         state_before = state(folder / "media")
         there = f"{folder.name}\\media"
         samples, details = run_stage(
@@ -95,7 +95,7 @@ def test_what_cannot_be_read_is_counted_and_named(
     run_folder: Any, run_stage: Any, tmp_path: Path
 ) -> None:
     with run_folder() as (peer, folder, _):
-        filled(folder / "media")
+        fill(folder / "media")
         # Samba makes a file unreadable to its user that the veto says nothing of
         (folder / "media" / "a").chmod(0)
         (folder / "media" / "gone").symlink_to(tmp_path / "nothing")
@@ -112,7 +112,7 @@ def test_a_tree_ends_with_its_time_or_its_room(
     run_folder: Any, run_stage: Any, tmp_path: Path, verb: str
 ) -> None:
     with run_folder() as (peer, folder, _):
-        tree = filled(folder / "media")
+        tree = fill(folder / "media")
         tree_name = {"push": "mine", "pull": f"{folder.name}\\media"}[verb]
         there = replace(peer, path=str(tree) if verb == "push" else "")
         one = setting(verb, tree_name, folder=str(tmp_path), size_bytes=100_000)

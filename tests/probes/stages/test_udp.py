@@ -26,13 +26,13 @@ def run(run_stage, monkeypatch):
 
 
 @pytest.fixture
-def over(run, responding):
+def run_over(run, respond_at):
     """The stage over a path, its responder at the far end."""
 
     def measured(path, setting, prepare=lambda up: None):
         setting = replace(setting, address=path.server.address)
         prepare(path)
-        with responding(udp, path.server, setting) as peer, path.client.entered():
+        with respond_at(udp, path.server, setting) as peer, path.client.entered():
             return run(setting, peer)
 
     return measured
@@ -58,7 +58,7 @@ def test_each_direction_is_counted_by_the_receiver_and_all_datagrams_are_account
     assert details["receive_buffer_bytes"] > 0
 
 
-class Late(living.FakeClock):
+class LateClock(living.FakeClock):
     """The clock of a host that wakes whoever waits too late."""
 
     def sleep(self, seconds):
@@ -68,7 +68,7 @@ class Late(living.FakeClock):
 @pytest.mark.parametrize("verb", udp.VERBS)
 def test_the_callers_pace_is_never_exceeded_and_falling_behind_it_is_told(run, verb, monkeypatch):
     monkeypatch.setattr(paced, "MOST_BURST_SECONDS", 1e-6)
-    monkeypatch.setattr(paced, "CLOCK", Late())
+    monkeypatch.setattr(paced, "CLOCK", LateClock())
     setting = replace(LOCAL, verb=verb)
     with udp.respond(setting) as peer:
         samples, details = run(setting, peer)
@@ -179,12 +179,12 @@ def test_a_receiver_whose_sender_is_gone_fails_and_tells_no_figure(run):
 
 @pytest.mark.long
 @pytest.mark.parametrize("verb", udp.VERBS)
-def test_a_planted_loss_is_found_within_the_bounds_of_chance(over, lab_path, verb, monkeypatch):
+def test_a_planted_loss_is_found_within_the_bounds_of_chance(run_over, lab_path, verb, monkeypatch):
     monkeypatch.undo()  # by the real clock: at its pace no queue on the path is ever full
     chance = 0.02
     setting = udp.Setting(verb, 4e6, seconds=1.5)
     with lab_path(0.002, loss_ratio=chance, mtu_bytes=1500) as up:
-        samples, details = over(up, setting)
+        samples, details = run_over(up, setting)
     sent = details["sent_datagrams"]
     assert sent > 1000
     assert details["receiver_dropped_datagrams"] == 0
@@ -194,39 +194,39 @@ def test_a_planted_loss_is_found_within_the_bounds_of_chance(over, lab_path, ver
     assert samples[-1].moved_bytes == 1448 * (details["received_datagrams"] - 1)
 
 
-def test_what_the_senders_own_queue_refuses_is_not_sent_and_not_lost(over, lab_path):
+def test_what_the_senders_own_queue_refuses_is_not_sent_and_not_lost(run_over, lab_path):
     shaper = "tc qdisc add dev delay0 root tbf rate 2mbit burst 16384 limit 20000"
 
     def shape(up):
         subprocess.run([*up.client.prefix, *shaper.split()], check=True)
 
     with lab_path(0.001, mtu_bytes=1500) as up:
-        _, details = over(up, LOCAL, shape)
+        _, details = run_over(up, LOCAL, shape)
     assert details["sent_datagrams"] < LOCAL.pace.planned_datagrams(details["payload_bytes"])
     assert details["lost_datagrams"] == 0
 
 
-def test_datagrams_fit_the_senders_mtu(over, lab_path):
+def test_datagrams_fit_the_senders_mtu(run_over, lab_path):
     with lab_path(0.001, mtu_bytes=1200) as up:
-        _, details = over(up, replace(LOCAL, address=""))
+        _, details = run_over(up, replace(LOCAL, address=""))
     assert details["payload_bytes"] == 1200 - 28
     assert details["loss_ratio"] == 0
 
 
 @pytest.mark.parametrize("verb", udp.VERBS)
-def test_a_path_that_drops_long_packets_is_told_as_such(over, lab_path, verb, monkeypatch):
+def test_a_path_that_drops_long_packets_is_told_as_such(run_over, lab_path, verb, monkeypatch):
     monkeypatch.setattr(paced, "SILENCE_SECONDS", 0.1)
     with (
         lab_path(0.001, mtu_bytes=1500, largest_bytes=1000) as up,
         pytest.raises(RuntimeError, match="the path drops larger ones"),
     ):
-        over(up, replace(LOCAL, verb=verb))
+        run_over(up, replace(LOCAL, verb=verb))
 
 
 @pytest.mark.parametrize(
     ("verb", "side"), [("push", "server"), ("pull", "client")], ids=["its", "ours"]
 )
-def test_where_a_firewall_blocks_udp_that_is_the_reason(over, lab_path, verb, side, monkeypatch):
+def test_a_firewall_that_blocks_udp_is_the_reason(run_over, lab_path, verb, side, monkeypatch):
     monkeypatch.setattr(udp, "HELLO_SECONDS", 0.1)
     monkeypatch.setattr(paced, "SILENCE_SECONDS", 0.1)
 
@@ -239,4 +239,4 @@ def test_where_a_firewall_blocks_udp_that_is_the_reason(over, lab_path, verb, si
             subprocess.run([*getattr(up, side).prefix, "nft", rule], check=True)
 
     with lab_path(0.001) as up, pytest.raises(Unavailable, match="a firewall blocks UDP"):
-        over(up, replace(LOCAL, verb=verb), block)
+        run_over(up, replace(LOCAL, verb=verb), block)

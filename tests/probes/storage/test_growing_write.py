@@ -28,12 +28,12 @@ def _room(monkeypatch):
 
 
 @pytest.fixture
-def carried_out(drained):
+def carried_out(drain):
     """The samples and the details of one room."""
 
     def run(room, folder, size_bytes=16 * MIB, seconds=30.0):
         setting = Setting("write", "uncached", str(folder), "client", size_bytes, seconds, "ab")
-        return drained(room(setting, Endpoint()))
+        return drain(room(setting, Endpoint()))
 
     return run
 

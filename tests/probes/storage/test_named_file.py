@@ -17,14 +17,12 @@ MIB = 1 << 20
 
 
 @pytest.fixture
-def carried_out(drained):
-    """The samples and the details of one reading."""
-
+def carried_out(drain):
     def run(path, size_bytes=1 << 40, seconds=10.0):
         options = {"path": str(path), "pattern": "file"}
         folder = str(Path(path).parent)
         setting = Setting("read", "uncached", folder, "client", size_bytes, seconds, **options)
-        return drained(named_file.measure(setting, Endpoint()))
+        return drain(named_file.measure(setting, Endpoint()))
 
     return run
 

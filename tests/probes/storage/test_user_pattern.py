@@ -29,7 +29,7 @@ def on_disk(tmp_path):
 
 
 @pytest.fixture
-def measured(run_stage, on_disk):
+def measure(run_stage, on_disk):
     """The samples and details of a setting, on a source of 4 MiB."""
     setting = source_file.Setting(str(on_disk), 4 * MIB, 30.0, "ab")
     usual = ("uncached", str(on_disk), "client", 4 * MIB, 1.0, "ab")
@@ -45,7 +45,7 @@ def measured(run_stage, on_disk):
 
 
 @pytest.fixture
-def words(measured, monkeypatch):
+def words(measure, monkeypatch):
     """Returns the arguments of fio for a setting; it measures nothing."""
 
     def arguments_of(*choices, **options):
@@ -57,7 +57,7 @@ def words(measured, monkeypatch):
 
         monkeypatch.setattr(fio, "run_jobs", running)
         with pytest.raises(Unavailable, match="this is all"):
-            measured(*choices, **options)
+            measure(*choices, **options)
         return fio.arguments(*fio_jobs)
 
     return arguments_of
@@ -82,17 +82,17 @@ def test_the_disk_is_used_as_it_was_chosen(words, verb, options, called):
 
 @pytest.mark.long
 @pytest.mark.parametrize("verb", ["read", "write"])
-def test_what_was_done_as_it_was_chosen_is_told(measured, verb):
-    samples, details = measured(verb, pattern="random", block_bytes=65536, depth=16)
+def test_what_was_done_as_it_was_chosen_is_told(measure, verb):
+    samples, details = measure(verb, pattern="random", block_bytes=65536, depth=16)
     (job,) = details["jobs"]
     assert (job["name"], job["verb"]) == (f"rand{verb}",) * 2
     assert samples[-1].moved_bytes > 0 and details["direct"] is True
     assert job["ios_per_second"] > 0 and job["latency_seconds"]["p99"] > 0
 
 
-def test_a_block_that_no_disk_has_is_refused(measured):
+def test_a_block_that_no_disk_has_is_refused(measure):
     with pytest.raises(ValueError, match="no multiple of 512"):
-        measured(block_bytes=1000)
+        measure(block_bytes=1000)
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ def test_what_the_work_tells_arrives():
     assert events_of(lambda tell, control: tell({"a": 1})) == [{"a": 1}]
 
 
-def raising(error):
+def raise_error(error):
     def work(tell, control):
         raise error
 
@@ -39,11 +39,11 @@ def raising(error):
 
 
 def test_each_kind_of_ending_has_its_event():
-    assert events_of(raising(Unavailable("no fio"))) == [{"skipped": "no fio"}]
+    assert events_of(raise_error(Unavailable("no fio"))) == [{"skipped": "no fio"}]
     event = {"refused": {"kind": "login", "text": "nas: wrong password"}}
-    assert events_of(raising(Refused("login", "nas: wrong password"))) == [event]
-    assert events_of(raising(OSError("two\nlines"))) == [{"failed": "two lines"}]
-    assert events_of(raising(KeyError("x"))) == [{"failed": "KeyError: 'x'"}]
+    assert events_of(raise_error(Refused("login", "nas: wrong password"))) == [event]
+    assert events_of(raise_error(OSError("two\nlines"))) == [{"failed": "two lines"}]
+    assert events_of(raise_error(KeyError("x"))) == [{"failed": "KeyError: 'x'"}]
 
 
 def test_four_gigabytes_are_refused_by_the_kernel_not_taken():

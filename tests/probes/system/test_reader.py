@@ -32,12 +32,12 @@ STAT = (
 IO = "rchar: 94371840\nwchar: 93888048\nsyscr: 190\nread_bytes: 94371841\nwrite_bytes: 4096\n"
 
 
-def recorded(name):
+def recording(name):
     return (RECORDED / name).read_text()
 
 
 def test_cores_are_told_with_waiting_for_io_as_idle():
-    cores = proc.parse_cores(recorded("stat.txt"))
+    cores = proc.parse_cores(recording("stat.txt"))
     assert sorted(cores) == [0, 1]
     first = cores[0]
     assert first.busy_seconds == pytest.approx((13872 + 16384 + 1367 + 77) * TICK_SECONDS)
@@ -48,7 +48,7 @@ def test_cores_are_told_with_waiting_for_io_as_idle():
 
 
 def test_the_page_cache_is_told_apart_from_what_is_in_use():
-    text = recorded("meminfo.txt")
+    text = recording("meminfo.txt")
     parsed = proc.parse_memory(proc.parse_meminfo(text))
     free = int(text.partition("MemFree:")[2].split()[0]) * 1024
     assert parsed.total_bytes == parsed.used_bytes + parsed.cached_bytes + free
@@ -57,7 +57,7 @@ def test_the_page_cache_is_told_apart_from_what_is_in_use():
 
 
 def test_a_device_is_told_in_requests_bytes_and_seconds():
-    devices = proc.parse_devices(recorded("diskstats.txt") + "   7       1 loop9 bad\n")
+    devices = proc.parse_devices(recording("diskstats.txt") + "   7       1 loop9 bad\n")
     assert devices["vda"].read_bytes == 29424322 * 512
     assert devices["vda"].written_bytes == 97902000 * 512
     assert devices["vda"].busy_seconds == 54.02
@@ -96,7 +96,7 @@ def test_what_a_process_moved_is_told_or_nothing():
 
 
 @contextmanager
-def working(path: Path) -> Iterator[subprocess.Popen[bytes]]:
+def busy_process(path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process with two threads that computes, writes a file, and waits for children."""
     code = (
         "import subprocess, threading\n"
@@ -117,7 +117,7 @@ def working(path: Path) -> Iterator[subprocess.Popen[bytes]]:
             process.communicate(b"\n")
 
 
-def between(low_figures, figures, high_figures, slack=1e-6):
+def lies_between(low_figures, figures, high_figures, slack=1e-6):
     """Whether each figure lies between the other reader's figures before and after it."""
     return all(
         low - slack <= each <= high + slack
@@ -126,7 +126,7 @@ def between(low_figures, figures, high_figures, slack=1e-6):
 
 
 def test_both_readers_tell_the_same_of_a_host_that_works(tmp_path):
-    with working(tmp_path / "file") as worker:
+    with busy_process(tmp_path / "file") as worker:
         readers = (proc, psutil_counters, proc)
         psutil_counters._processes.clear()
         one, by_psutil, other = ([each.processes() for _ in "12"][-1] for each in readers)
@@ -141,13 +141,13 @@ def test_both_readers_tell_the_same_of_a_host_that_works(tmp_path):
             )
             # others may become another program, or another's child, meanwhile
             assert now == earlier or earlier != later
-            assert between(*((each.cpu_seconds, each.reaped_seconds) for each in stats))
+            assert lies_between(*((each.cpu_seconds, each.reaped_seconds) for each in stats))
         for tell in (
             lambda each: each.process_io(worker.pid),
             lambda each: each.traffic("lo"),
             lambda each: [v for _, k in sorted(each.devices().items()) for v in vars(k).values()],
         ):
-            assert between(*(tell(each) for each in readers))
+            assert lies_between(*(tell(each) for each in readers))
         assert sorted(proc.devices()) == sorted(psutil_counters.devices())
         assert psutil_counters.memory().total_bytes == proc.memory().total_bytes
         assert {each.thread for each in psutil_counters.threads(worker.pid)} == {

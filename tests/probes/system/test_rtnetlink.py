@@ -81,11 +81,13 @@ def test_what_is_cut_off_is_left_out():
 RECORDED = Path(__file__).parents[1] / "recorded"
 
 
-def recorded(name: str) -> bytes:
+def recording(name: str) -> bytes:
     return bytes.fromhex((RECORDED / f"{name}.hex").read_text())
 
 
-def built(index: int, name: str, kind: str = "", data: bytes = b"", hardware: int = 1, **refs: int):
+def newlink(
+    index: int, name: str, kind: str = "", data: bytes = b"", hardware: int = 1, **refs: int
+):
     """An RTM_NEWLINK message; refs: `below` and `master`, indices of other interfaces."""
     parts = attribute(rtnetlink.IFNAME, name.encode() + b"\0")
     parts += attribute(rtnetlink.MTU, struct.pack("=I", 1500))
@@ -102,16 +104,16 @@ def built(index: int, name: str, kind: str = "", data: bytes = b"", hardware: in
 
 VLAN_ON_A_BOND = b"".join(
     (
-        built(2, "enp3s0", master=4),
-        built(3, "enp4s0", master=4),
-        built(4, "bond0", "bond", attribute(rtnetlink.BOND_MODE, b"\4")),
-        built(5, "bond0.7", "vlan", attribute(rtnetlink.VLAN_ID, b"\7\0"), below=4),
+        newlink(2, "enp3s0", master=4),
+        newlink(3, "enp4s0", master=4),
+        newlink(4, "bond0", "bond", attribute(rtnetlink.BOND_MODE, b"\4")),
+        newlink(5, "bond0.7", "vlan", attribute(rtnetlink.VLAN_ID, b"\7\0"), below=4),
     )
 )
 
 
 def test_a_recorded_list_names_every_interface_and_its_kind():
-    links = rtnetlink.parse_links(recorded("links_of_a_namespace"))
+    links = rtnetlink.parse_links(recording("links_of_a_namespace"))
     assert [(each.name, each.kind) for each in links] == [
         ("lo", "loopback"),
         ("br0", "bridge"),
@@ -127,7 +129,7 @@ def test_a_recorded_list_names_every_interface_and_its_kind():
 
 
 def test_what_lies_below_is_the_ports_and_the_real_interface_and_never_a_veths_other_end():
-    links = rtnetlink.parse_links(recorded("links_of_a_namespace"))
+    links = rtnetlink.parse_links(recording("links_of_a_namespace"))
     below = {each.name: [one.name for one in rtnetlink.lower(each, links)] for each in links}
     assert below == {
         "lo": [],
@@ -151,10 +153,10 @@ def test_a_vlan_on_a_bond_on_two_cards_is_walked_down_to_the_cards():
 
 def test_an_interface_whose_lower_one_is_in_another_namespace_has_none_below():
     elsewhere = attribute(rtnetlink.LINK_NETNSID, b"\0\0\0\0")
-    message = built(5, "eth0", "macvlan", below=2)
+    message = newlink(5, "eth0", "macvlan", below=2)
     linked = message + elsewhere
     linked = rtnetlink.HEADER.pack(len(linked), rtnetlink.RTM_NEWLINK, 2, 1, 0) + linked[16:]
-    links = rtnetlink.parse_links(built(2, "enp3s0") + linked)
+    links = rtnetlink.parse_links(newlink(2, "enp3s0") + linked)
     assert rtnetlink.lower(links[1], links) == []
 
 
@@ -177,14 +179,14 @@ def built_of_qdisc(kind: str, options: bytes) -> bytes:
 
 
 def test_a_recorded_tbf_tells_its_100_mbit():
-    queues = rtnetlink.parse_queues(recorded("qdiscs_of_a_namespace"), V0)
-    assert rtnetlink.find_shaping(queues, []) == ("tbf", 12_500_000)
+    queues = rtnetlink.parse_queues(recording("qdiscs_of_a_namespace"), V0)
+    assert rtnetlink.shape_of(queues, []) == ("tbf", 12_500_000)
 
 
 def test_a_recorded_htb_lets_its_class_out_up_to_the_ceiling_of_20_mbit():
-    queues = rtnetlink.parse_queues(recorded("qdiscs_of_a_namespace"), V1)
-    classes = rtnetlink.parse_queues(recorded("classes_of_v1"), V1)
-    assert rtnetlink.find_shaping(queues, classes) == ("htb", 2_500_000)
+    queues = rtnetlink.parse_queues(recording("qdiscs_of_a_namespace"), V1)
+    classes = rtnetlink.parse_queues(recording("classes_of_v1"), V1)
+    assert rtnetlink.shape_of(queues, classes) == ("htb", 2_500_000)
 
 
 def test_netems_rate_stands_behind_its_fixed_part():
@@ -204,25 +206,22 @@ def test_a_rate_above_32_bits_stands_in_the_64_bit_attribute():
 
 def test_a_shaper_below_netem_counts():
     queues = [queue(0x10000, ROOT, "netem"), queue(0x20000, 0x10001, "tbf", 1000)]
-    assert rtnetlink.find_shaping(queues, []) == ("netem", 1000)
+    assert rtnetlink.shape_of(queues, []) == ("netem", 1000)
 
 
 @pytest.mark.parametrize("root", ["prio", "mq", "fq_codel", "hfsc"])
 def test_a_shaper_below_a_qdisc_of_several_bands_shapes_only_a_part(root):
     queues = [queue(0x10000, ROOT, root), queue(0x20000, 0x10001, "tbf", 1000)]
-    assert rtnetlink.find_shaping(queues, []) == (root, None)
+    assert rtnetlink.shape_of(queues, []) == (root, None)
 
 
 def test_an_htb_that_lets_the_unclassified_past_shapes_only_a_part():
     classes = [queue(0x10010, ROOT, "htb", 1000)]
-    assert rtnetlink.find_shaping([queue(0x10000, ROOT, "htb")], classes) == ("htb", None)
-    assert rtnetlink.find_shaping([queue(0x10000, ROOT, "htb", default=True)], classes) == (
-        "htb",
-        1000,
-    )
-    assert rtnetlink.find_shaping([queue(0x10000, ROOT, "htb", default=True)], []) == ("htb", None)
+    assert rtnetlink.shape_of([queue(0x10000, ROOT, "htb")], classes) == ("htb", None)
+    assert rtnetlink.shape_of([queue(0x10000, ROOT, "htb", default=True)], classes) == ("htb", 1000)
+    assert rtnetlink.shape_of([queue(0x10000, ROOT, "htb", default=True)], []) == ("htb", None)
 
 
 def test_qdiscs_that_are_each_others_parents_end():
     queues = [queue(0x10000, ROOT, "tbf", 5), queue(0x10000, 0x10001, "tbf", 5)]
-    assert rtnetlink.find_shaping(queues, []) == ("tbf", 5)
+    assert rtnetlink.shape_of(queues, []) == ("tbf", 5)

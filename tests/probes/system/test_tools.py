@@ -153,7 +153,7 @@ def test_the_systems_own_program_comes_first(program):
 
 
 @pytest.fixture
-def unmapped(monkeypatch):
+def userns(monkeypatch):
     """A user namespace that maps this user alone: every other owner looks like nobody."""
     real, me, owners = os.lstat, 4711, {"owner": 65534}
 
@@ -169,19 +169,19 @@ def unmapped(monkeypatch):
     return SimpleNamespace(shown=owners, texts=texts)
 
 
-def test_without_root_in_a_user_namespace_its_usual_folders_are_known_by_name(unmapped):
+def test_without_root_in_a_user_namespace_its_usual_folders_are_known_by_name(userns):
     assert others_can_change("/var/tmp/.", sticky=True) == ""
     assert others_can_change("/var/tmp/.") == "/var/tmp"  # everybody may make files there
 
 
 @pytest.mark.parametrize("path", ["/usr/share/.", "/etc/.", "/var/lib/."])
-def test_there_any_other_folder_may_be_another_users(unmapped, path):
+def test_there_any_other_folder_may_be_another_users(userns, path):
     assert others_can_change(path, sticky=True) in (path.removesuffix("/."), "/usr")
 
 
-def test_root_that_is_mapped_or_shown_otherwise_makes_no_exception(unmapped):
-    unmapped.texts["/proc/self/uid_map"] = "0 0 4294967295\n"  # the owner of / is the real nobody
+def test_root_that_is_mapped_or_shown_otherwise_makes_no_exception(userns):
+    userns.texts["/proc/self/uid_map"] = "0 0 4294967295\n"  # the owner of / is the real nobody
     assert others_can_change("/var/tmp/.", sticky=True) == "/"
-    unmapped.texts["/proc/self/uid_map"] = "4711 4711 1\n"
-    unmapped.shown["owner"] = 1000
+    userns.texts["/proc/self/uid_map"] = "4711 4711 1\n"
+    userns.shown["owner"] = 1000
     assert others_can_change("/var/tmp/.", sticky=True) == "/"

@@ -28,7 +28,7 @@ ALWAYS = 0.0, math.inf
 """All of a watch's time."""
 
 
-def arrived(sender: socket.socket) -> bool:
+def has_arrived(sender: socket.socket) -> bool:
     """Whether all that the sender sent is acknowledged.
 
     Not by tcp_info's bytes_sent: what was sent once more is counted twice there.
@@ -53,7 +53,7 @@ class Copy:
         while count:
             count -= len(self.client.recv(min(count, 1 << 18)))
         sending.join()
-        assert arrived(self.server)
+        assert has_arrived(self.server)
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def copy():
 
 
 @contextmanager
-def watched(setting: Setting) -> Iterator[list[Connection]]:
+def watch_links(setting: Setting) -> Iterator[list[Connection]]:
     """Watches while the block runs; the list holds its connections afterwards."""
     reading, writing = os.pipe()
     links: list[Connection] = []
@@ -102,7 +102,7 @@ def looked_at(monkeypatch):
 @pytest.mark.parametrize("serving", [True, False])
 def test_each_end_of_a_copy_is_watched_by_its_side(copy, looked_at, serving):
     setting = Setting((copy.port,), serving, "127.0.0.1")
-    with watched(setting) as connections:
+    with watch_links(setting) as connections:
         looked_at()
         copy.move()
         looked_at()
@@ -128,7 +128,7 @@ def test_a_connection_that_begins_and_ends_meanwhile_is_seen_with_its_program():
         watch.look()
         with socket.create_connection(listener.getsockname()), listener.accept()[0] as server:
             server.sendall(b"." * 1000)
-            assert arrived(server)
+            assert has_arrived(server)
             watch.search_at = 0.0
             watch.look()
         watch.search_at = 0.0
@@ -141,7 +141,7 @@ def test_a_connection_that_begins_and_ends_meanwhile_is_seen_with_its_program():
 def test_a_connection_that_moved_next_to_nothing_is_not_told(copy, looked_at):
     with ExitStack() as stack:
         idle = Copy(stack)
-        with watched(Setting((copy.port, idle.port), True, "127.0.0.1")) as connections:
+        with watch_links(Setting((copy.port, idle.port), True, "127.0.0.1")) as connections:
             looked_at(2)
             copy.move()
             idle.move(1000)
@@ -222,7 +222,7 @@ def test_a_new_connections_bytes_are_counted_from_its_beginning(copy):
             stack.enter_context(socket.create_connection(listener.getsockname()))
             server = stack.enter_context(listener.accept()[0])
         server.sendall(b"." * 1000)
-        assert arrived(server)
+        assert has_arrived(server)
         watch.search_at = 0.0
         watch.look()
         (new,) = (track for track in watch.tracks.values() if track is not old)

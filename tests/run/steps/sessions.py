@@ -37,7 +37,7 @@ def session_of(
     return session
 
 
-def knowing(session: Session, **keywords: Any) -> Session:
+def update_world(session: Session, **keywords: Any) -> Session:
     session.world = replace(session.world, **keywords)
     return session
 
@@ -52,7 +52,7 @@ def copies_of(order: Schedule, dialect: str = "3.1.1", **protection: Any) -> Cop
     return Copies(*parts, order.sizes, order.turns, order.disks, dialect, protection)
 
 
-def reached(session: Session, stack: ExitStack, share: bool = True, address: str = HERE) -> None:
+def reach(session: Session, stack: ExitStack, share: bool = True, address: str = HERE) -> None:
     """The hosts reached and, unless nobody needs it, the share opened."""
     there = world.client_of(replace(session.world, address=address), stack)
     session.world = world.server_of(there, stack, session.log)
@@ -65,7 +65,7 @@ def reached(session: Session, stack: ExitStack, share: bool = True, address: str
 def begun(session: Session, share: bool = True) -> Iterator[Schedule]:
     """The hosts reached and, unless nobody needs it, the share opened, as a run begins."""
     with ExitStack() as stack:
-        reached(session, stack, share, HERE if share else "")
+        reach(session, stack, share, HERE if share else "")
         order = order_of(session, stack)
         order.disks.hold_sources(stack)
         yield order

@@ -21,7 +21,7 @@ Ran = tuple[Session, list[tuple[Step, Outcome]]]
 
 
 @pytest.fixture
-def ran(tmp_path: Path) -> Callable[..., Ran]:
+def run_copies(tmp_path: Path) -> Callable[..., Ran]:
     """A run of the copies alone, with options, against a Samba of these options; its copies."""
 
     def run(*options: str, **keywords: Any) -> Ran:
@@ -42,9 +42,9 @@ def ran(tmp_path: Path) -> Callable[..., Ran]:
     ("security", "used"), [("signed", ("aes-gmac", None)), ("encrypted", (None, "aes-128-gcm"))]
 )
 def test_every_copy_has_the_security_and_the_requests_that_were_chosen(
-    ran: Callable[..., Ran], security: str, used: tuple[str | None, str | None]
+    run_copies: Callable[..., Ran], security: str, used: tuple[str | None, str | None]
 ) -> None:
-    session, entries = ran(security=security, settings={"request_bytes": 65536, "depth": 2})
+    session, entries = run_copies(security=security, settings={"request_bytes": 65536, "depth": 2})
     measured = [(step, outcome) for step, outcome in entries if isinstance(outcome, Measured)]
     assert {step.setting["copy"] for step, _ in measured} >= {"push.cached", "pull.cached"}
     for step, outcome in measured:
@@ -62,9 +62,9 @@ def test_every_copy_has_the_security_and_the_requests_that_were_chosen(
     ],
 )
 def test_a_security_that_the_server_does_not_allow_is_a_skipped_copy_with_the_reason(
-    ran: Callable[..., Ran], option: str, security: str, why: str
+    run_copies: Callable[..., Ran], option: str, security: str, why: str
 ) -> None:
-    session, entries = ran(option, security=security)
+    session, entries = run_copies(option, security=security)
     assert {step.setting["copy"] for step, _ in entries} == set(plan.COPY_ORDER)
     for _, outcome in entries:
         assert isinstance(outcome, Skipped) and why in outcome.reason

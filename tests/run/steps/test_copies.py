@@ -24,10 +24,10 @@ from probes.core.records import Failed, Measured, Sample, Skipped
 from probes.core.stage import Refused, Unavailable
 from probes.files import free_space
 from probes.programs.samba import private_samba
-from tests.run.steps.sessions import PASSWORD, begun, copies_of, knowing, order_of, session_of
+from tests.run.steps.sessions import PASSWORD, begun, copies_of, order_of, session_of, update_world
 
 
-def tried(error: Exception) -> tuple[int, Exception | None]:
+def count_tries(error: Exception) -> tuple[int, Exception | None]:
     """Lets each run of a step end with an error; how often one was tried."""
     runs: list[Task] = []
 
@@ -44,13 +44,13 @@ def tried(error: Exception) -> tuple[int, Exception | None]:
 
 def test_a_login_that_is_refused_is_not_tried_again() -> None:
     """Each further try would be one more wrong login: accounts lock."""
-    runs, ended = tried(Refused("login", "nas: wrong password"))
+    runs, ended = count_tries(Refused("login", "nas: wrong password"))
     assert runs == 1
     assert isinstance(ended, Refused) and ended.kind == "login"
 
 
 def test_an_agent_that_is_gone_ends_the_run() -> None:
-    assert isinstance(tried(PartlyRan("gone", (), lost=True))[1], AgentLost)
+    assert isinstance(count_tries(PartlyRan("gone", (), lost=True))[1], AgentLost)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_an_agent_that_is_gone_ends_the_run() -> None:
     ],
 )
 def test_what_the_copy_itself_will_say_is_left_to_it(error: Exception) -> None:
-    assert tried(error) == (1, None)
+    assert count_tries(error) == (1, None)
 
 
 # -- copies that failed and may be made now -------------------------------------------------------
@@ -175,7 +175,7 @@ class Explaining:
 
 
 @pytest.fixture
-def explained(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+def explain_copies(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     """Returns the names of copies made after the first round, with this doubt at each look."""
 
     def go(order: Schedule, doubts: Any, offered: bool = True) -> list[str]:
@@ -209,12 +209,12 @@ ROUND = list(plan.COPY_ORDER)
     ],
 )
 def test_a_thorough_run_makes_five_of_each_copy_before_what_explains_them(
-    explained: Any, budget: float, order: list[str]
+    explain_copies: Any, budget: float, order: list[str]
 ) -> None:
     """The advice "repeat with --thorough" promises them; the first round was made before."""
     session = session_of(dialect="3.1.1", budget_seconds=budget)
     session.files.source_bytes = 1 << 20
-    assert explained(order_of(session), None, offered=False) == order
+    assert explain_copies(order_of(session), None, offered=False) == order
 
 
 @pytest.mark.parametrize(
@@ -226,13 +226,13 @@ def test_a_thorough_run_makes_five_of_each_copy_before_what_explains_them(
     ],
 )
 def test_a_clear_case_has_time_for_two_copies_over_smb1(
-    explained: Any, offered: bool, elapsed: float, order: list[str]
+    explain_copies: Any, offered: bool, elapsed: float, order: list[str]
 ) -> None:
     """Copies of a cached source; what is left out for that is told."""
     session = session_of(dialect="3.1.1")
     session.files.source_bytes = 1 << 20
     session.clock.began_monotonic -= elapsed
-    assert explained(order_of(session), (), offered) == order
+    assert explain_copies(order_of(session), (), offered) == order
 
 
 def test_on_a_path_that_drops_full_packets_one_copy_is_tried_each_way(
@@ -254,7 +254,7 @@ def test_each_copy_of_the_first_round_gets_its_share_of_a_slow_paths_time(
     monkeypatch: pytest.MonkeyPatch, trip: float, seconds: tuple[float, float]
 ) -> None:
     """Seconds of a login on a far path are no time for the copy itself."""
-    session = knowing(session_of(dialect="3.1.1"), connect_seconds=trip)
+    session = update_world(session_of(dialect="3.1.1"), connect_seconds=trip)
     monkeypatch.setattr(Sizes, "bounding_rates", lambda on: {"tcp.push": 120e3})
     monkeypatch.setattr(Sizes, "room_bytes", lambda *arguments: 1 << 40)
     monkeypatch.setattr(session.clock, "remaining", lambda: 36.0)
@@ -271,7 +271,7 @@ def test_a_named_size_that_the_time_left_has_no_room_for_is_none_of_the_copy_fro
     monkeypatch.setattr(Sources, "room_bytes", lambda *arguments: 10**13)
     for end in ("folder", "memory"):
         assert order_of(session).sizes.room_bytes("push.cached", end) == 300 * MIB
-    unnamed = knowing(session, options=replace(session.world.options, size_bytes=None))
+    unnamed = update_world(session, options=replace(session.world.options, size_bytes=None))
     assert order_of(unnamed).sizes.room_bytes("push.cached", "memory") == 10**13
 
 

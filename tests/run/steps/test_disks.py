@@ -21,7 +21,7 @@ from probes.core.records import Measured, Skipped
 from probes.files.folders import folder_facts
 from probes.programs.samba import private_samba
 from probes.stages import disk
-from tests.run.steps.sessions import PASSWORD, begun, knowing, order_of, session_of
+from tests.run.steps.sessions import PASSWORD, begun, order_of, session_of, update_world
 
 MIB = 1 << 20
 FILM_BYTES = 5 * MIB
@@ -47,7 +47,7 @@ def share(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     assert [each.name for each in shared.iterdir()] == ["Film.mkv"]
 
 
-def measured(session: Session) -> dict[tuple[str, str, str], Any]:
+def disk_outcomes(session: Session) -> dict[tuple[str, str, str], Any]:
     """By side, verb and pattern, the outcome of each step; a cached read is left out."""
     return {
         (step.setting["side"], step.setting["verb"], step.setting["pattern"]): outcome
@@ -71,10 +71,10 @@ def test_with_an_agent_both_disks_are_measured_and_the_users_file_is_found_and_p
         session.carry_out(order.disks.measure())
         protection: dict[str, object] = {"signing": None, "encryption": None}
         session.carry_out(order.sources.copy_file("3.1.1", protection))
-        knowing(session, samba_config=[{"option": "sync always"}])
+        update_world(session, samba_config=[{"option": "sync always"}])
         session.carry_out(order_of(session).disks.explain(""))
     assert session.log.complete(), session.report().entries
-    report = measured(session)
+    report = disk_outcomes(session)
     film = report["server", "read", "file"]
     assert isinstance(film, Measured) and film.runs[0][-1].moved_bytes == FILM_BYTES
     assert isinstance(report["server", "write", "synced"], Measured)
@@ -96,7 +96,7 @@ def test_an_agent_that_may_write_nowhere_reads_the_copies_own_file(
     session.files.no_source["server"] = "srv may not write there"
     with begun(session) as order:
         session.carry_out(order.disks.measure())
-    report = measured(session)
+    report = disk_outcomes(session)
     read = report["server", "read", "sequential"]
     assert isinstance(read, Measured) and read.runs[0][-1].moved_bytes >= 2 * MIB
     assert report["server", "write", "sequential"] == Skipped("srv may not write there")
@@ -129,7 +129,7 @@ def test_to_look_at_a_file_or_a_device_alone_writes_nothing(tmp_path: Path) -> N
         )
         with begun(session, share=False) as order:
             session.carry_out(order.disks.measure())
-        report = measured(session)
+        report = disk_outcomes(session)
         assert {verb for _, verb, _ in report} == {"read"} and session.files.sources == {}
         if "file" in options:
             assert isinstance(report["client", "read", "file"], Measured)
@@ -152,7 +152,7 @@ def test_what_is_named_at_a_server_without_an_agent_is_a_skipped_step(
     session = session_of("//nas/media", tmp_path, size_bytes=8 * MIB, stages=("disk",), **options)
     with begun(session, share=False) as order:
         session.carry_out(order.disks.measure())
-    outcome = measured(session)["server", "read", pattern]
+    outcome = disk_outcomes(session)["server", "read", pattern]
     assert isinstance(outcome, Skipped) and "--agent" in outcome.reason
 
 
@@ -165,7 +165,7 @@ def test_a_host_that_does_not_say_whether_it_may_read_a_device_is_noted(
         def ask(self, name: str, **arguments: Any) -> Any:
             raise disks.StageError("no answer within its time")
 
-    knowing(session, hosts={"client": Silent()})
+    update_world(session, hosts={"client": Silent()})
     assert not order_of(session).disks._readable("client", "/dev/sda")
     assert session.log.notes == ["client: /dev/sda: no answer within its time"]
 
@@ -180,7 +180,7 @@ def test_zones_are_written_where_a_disc_turns_or_may_or_that_was_chosen(
     session = session_of("//nas/media", tmp_path, settings=settings)
     folder = replace(folder_facts(str(tmp_path)), rotational=rotational)
     facts: Any = SimpleNamespace(folder=folder)
-    knowing(session, facts={"client": facts})
+    update_world(session, facts={"client": facts})
     written = plan.DiskStep("client", "write", "uncached", "zones")
     assert order_of(session).disks._devices(written) == nodes
 
@@ -206,7 +206,7 @@ SYNCED = plan.DiskStep("server", "write", "uncached", "synced")
 
 
 @pytest.fixture
-def copied(monkeypatch: pytest.MonkeyPatch) -> Any:
+def disks_after(monkeypatch: pytest.MonkeyPatch) -> Any:
     def disks_after(copies: dict[str, float], **options: Any) -> Disks:
         steps = [
             (Step("smb-copy", {"copy": name}, "client"), rate) for name, rate in copies.items()
@@ -232,25 +232,25 @@ def copied(monkeypatch: pytest.MonkeyPatch) -> Any:
     ],
 )
 def test_the_zones_of_a_disk_that_a_copy_comes_near_to(
-    copied: Any, copy: str, rate: float, sides: list[str]
+    disks_after: Any, copy: str, rate: float, sides: list[str]
 ) -> None:
-    on = copied({copy: rate})
+    on = disks_after({copy: rate})
     assert [side for side in ZONES if on.explains(ZONES[side])] == sides
 
 
-def test_what_the_user_named_and_what_there_is_time_for_is_always_looked_into(copied: Any) -> None:
+def test_named_devices_and_what_there_is_time_for_are_always_explained(disks_after: Any) -> None:
     for options in (
         {"file": NamedFile("server", "film")},
         {"device": NamedDevice("server", "/dev/sdb")},
     ):
-        on = copied({}, **options)
+        on = disks_after({}, **options)
         assert on.explains(ZONES["server"])
         assert not on.explains(ZONES["client"])
-    assert copied({}, budget_seconds=300.0).explains(SYNCED)
+    assert disks_after({}, budget_seconds=300.0).explains(SYNCED)
 
 
-def test_forced_writes_are_measured_where_somebody_forces_them(copied: Any) -> None:
-    on = copied({"push.cached": 20e6})
+def test_forced_writes_are_measured_where_somebody_forces_them(disks_after: Any) -> None:
+    on = disks_after({"push.cached": 20e6})
     assert not on.explains(SYNCED)
     on.world = replace(on.world, samba_config=[{"option": "sync always", "value": "yes"}])
     assert on.explains(SYNCED)

@@ -43,7 +43,7 @@ with private_samba(sys.argv[1], password=sys.argv[2], address=sys.argv[3]) as se
 """
 
 
-def started(arguments: list[str], prefix: tuple[str, ...] = ()) -> Any:
+def start_program(arguments: list[str], prefix: tuple[str, ...] = ()) -> Any:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [*prefix, sys.executable, *arguments]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -60,7 +60,7 @@ class Pair:
 
     def start(self, **options: Any) -> Any:
         password = options.pop("password", PASSWORD)
-        stop_at = options.pop("stop_at", None)
+        tell_at = options.pop("tell_at", None)
         plain = {
             "folder": str(self.folder / "client"),
             "agent": self.agent,
@@ -69,8 +69,8 @@ class Pair:
             **options,
         }
         request = {"target": self.target, "options": plain, "password": password}
-        run = started([str(RUN)], self.client)
-        run.stdin.write(json.dumps({**request, "stop_at": stop_at}) + "\n")
+        run = start_program([str(RUN)], self.client)
+        run.stdin.write(json.dumps({**request, "tell_at": tell_at}) + "\n")
         run.stdin.flush()
         return run
 
@@ -141,7 +141,7 @@ def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
             for address in addresses:
                 call(*enter, "ip", "address", "add", f"{address}/24", "dev", name)
             call(*enter, "ip", "link", "set", name, "up")
-        served = started(["-c", SERVE, str(folder / "server"), PASSWORD, SERVER], server)
+        served = start_program(["-c", SERVE, str(folder / "server"), PASSWORD, SERVER], server)
         host, port, share = json.loads(served.stdout.readline())
         path = without_this_product(folder)
         agent = f"exec:{shlex.join(server)} env PATH={path} HOME=/nonexistent"
@@ -288,7 +288,7 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2])), 5, (sys.argv[3], 
     except ConnectionError:
         print(False)
 """
-    holder = started(["-c", code, str(two_hosts.folder / "client")], two_hosts.client)
+    holder = start_program(["-c", code, str(two_hosts.folder / "client")], two_hosts.client)
     port = holder.stdout.readline().strip()
     enter = shlex.split(two_hosts.agent.removeprefix("exec:"))[:2]
     for address, answered in ((SERVER, "True"), (STRANGER, "False")):
@@ -310,7 +310,7 @@ def test_a_run_ended_in_a_copy_leaves_neither_process_nor_file(
     """The coordinator is killed, or interrupted, in the middle of a copy."""
     with share_of_the_client(tmp_path) as (server, _):
         share_name = f"//{server.host}:{server.port}/{server.share}" if share == "given" else None
-        run = one_host.start(client_share=share_name, size_bytes=128 * MIB, stop_at="smb-copy")
+        run = one_host.start(client_share=share_name, size_bytes=128 * MIB, tell_at="smb-copy")
         assert run.stdout.readline() == "in the copy\n"
         family = below(run.pid)
         names = {Path(f"/proc/{pid}/comm").read_text().strip() for pid in family if alive(pid)}

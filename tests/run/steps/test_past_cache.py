@@ -16,7 +16,7 @@ from bottleneck.run.steps.copies import PastCache
 from bottleneck.run.steps.sources import copy_setting
 from probes.core.records import Sample
 from probes.core.stage import Last, Refused, Unavailable
-from tests.run.steps.sessions import copies_of, knowing, order_of, session_of
+from tests.run.steps.sessions import copies_of, order_of, session_of, update_world
 
 MB = 10**6
 SIZE = 64 * plan.MIB
@@ -98,7 +98,7 @@ def test_what_is_no_slower_than_a_cached_file_shows_nothing(
 ) -> None:
     server = Server(**rates)
     if "agent" in rates:
-        knowing(server.session, hosts={"server": object()})
+        update_world(server.session, hosts={"server": object()})
     with pytest.raises(Unavailable, match=why):
         server.pull()
     assert not any(server._rates.values())

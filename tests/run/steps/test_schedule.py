@@ -34,7 +34,7 @@ def order(elapsed: float = 0.0, stages: tuple[str, ...] = STAGES, **options: Any
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, str]]]:
+def explain(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, str]]]:
     """The names and the reasons of the explanations that a run's doubts lead to, in order."""
 
     def go(on: Schedule, *answers: tuple[Doubt, ...] | None) -> list[tuple[str, str]]:
@@ -61,17 +61,17 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, str]]]
     return go
 
 
-def test_what_tells_suspects_apart_comes_first_and_says_so(run: Any) -> None:
-    (name, why), *rest = run(order(), (DISK,), None)
+def test_what_tells_suspects_apart_comes_first_and_says_so(explain: Any) -> None:
+    (name, why), *rest = explain(order(), (DISK,), None)
     assert name == "disk" and "a tie of disk and link" in why
     assert rest == [("path", path.STAGE.measures), ("smb-tax", smb_tax.STAGE.measures)]
 
 
-def test_a_clear_case_begins_nothing_that_would_not_end_in_a_third_of_the_budget(run: Any) -> None:
+def test_a_clear_case_begins_nothing_that_ends_after_a_third_of_the_budget(explain: Any) -> None:
     on = order()
-    assert [name for name, _ in run(on, ())] == ["path", "disk"]
+    assert [name for name, _ in explain(on, ())] == ["path", "disk"]
     assert on.log.notes == [f"{schedule.CLEAR}: smb-tax (--thorough runs all)"]
-    assert run(order(elapsed=17.0), ()) == []
+    assert explain(order(elapsed=17.0), ()) == []
 
 
 def test_a_look_that_a_stall_asked_for_is_not_made_again_but_each_disk_is_explained() -> None:
@@ -83,14 +83,14 @@ def test_a_look_that_a_stall_asked_for_is_not_made_again_but_each_disk_is_explai
     assert "disk" in pending and "path" not in pending
 
 
-def test_a_doubt_has_the_whole_budget_for_what_speaks_of_it(run: Any) -> None:
+def test_a_doubt_has_the_whole_budget_for_what_speaks_of_it(explain: Any) -> None:
     on = order(elapsed=27.0)
-    assert [name for name, _ in run(on, (DISK,))] == ["disk"]
+    assert [name for name, _ in explain(on, (DISK,))] == ["disk"]
     assert on.log.notes == [f"{schedule.UNDECIDED}: path, smb-tax (--thorough runs all)"]
 
 
 def test_the_cause_behind_a_sure_cap_is_looked_for_late_as_it_is(
-    run: Any, monkeypatch: pytest.MonkeyPatch
+    explain: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A zone or a crowd behind a slow disk: what helps is another thing."""
     facts: list[Any] = [object(), Diagnosis(None, (), ""), "3.1.1"]
@@ -100,11 +100,11 @@ def test_the_cause_behind_a_sure_cap_is_looked_for_late_as_it_is(
     monkeypatch.setattr(
         schedule, "refining", lambda *arguments: look if "disk" in arguments[-1] else None
     )
-    assert run(on, ()) == [("disk", "what is behind")]
+    assert explain(on, ()) == [("disk", "what is behind")]
 
 
 def test_a_run_goes_on_where_the_analysis_breaks_midway_and_says_so_once(
-    run: Any, monkeypatch: pytest.MonkeyPatch
+    explain: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def breaks(report: Any) -> Any:
         raise ZeroDivisionError("a rule of\nthe analysis")
@@ -112,7 +112,7 @@ def test_a_run_goes_on_where_the_analysis_breaks_midway_and_says_so_once(
     on = order()
     monkeypatch.setattr(schedule, "diagnose", breaks)
     assert on.so_far.in_doubt() is None and on.so_far.in_doubt() is None
-    assert len(run(on, None)) == 3
+    assert len(explain(on, None)) == 3
     assert on.log.notes == [f"{schedule.BROKEN} (ZeroDivisionError: a rule of the analysis)"]
 
 

@@ -62,10 +62,10 @@ def share(tmp_path: Path) -> Iterator[Callable[..., str]]:
 def session_of(*stages: str, target: str = "//127.0.0.1/-", **options: Any) -> Session:
     selection = {"stages": stages} if stages else {}
     session = sessions.session_of(target, **selection, **options)
-    return sessions.knowing(session, address="127.0.0.1")
+    return sessions.update_world(session, address="127.0.0.1")
 
 
-def explained(order: Schedule) -> Tasks[None]:
+def explain_stages(order: Schedule) -> Tasks[None]:
     """Each of the stages that were asked for, but the copies themselves, in the usual order."""
     for stage in stages_of(order.world.options.stages):
         if stage.name == "tcp":
@@ -82,8 +82,8 @@ def session_after(*stages: str, **options: Any) -> Session:
     session.clock = Clock(session.options.budget_seconds, still)
     with ExitStack() as stack:
         needs_share = any("share" in each.needs for each in stages_of(stages))
-        sessions.reached(session, stack, needs_share)
-        session.carry_out(explained(sessions.order_of(session)))
+        sessions.reach(session, stack, needs_share)
+        session.carry_out(explain_stages(sessions.order_of(session)))
     return session
 
 
@@ -159,7 +159,7 @@ def test_what_was_asked_for_alone_and_cannot_be_tried_is_skipped(stage: str) -> 
 
 def test_a_short_run_leaves_them_out_and_says_so() -> None:
     session = session_of(*BETWEEN, *OVER_SMB, budget_seconds=20.0)
-    session.carry_out(explained(sessions.order_of(session)))
+    session.carry_out(explain_stages(sessions.order_of(session)))
     assert session.log.entries() == () and session.log.complete()
     for stage, note in zip((*BETWEEN, *OVER_SMB), session.log.notes, strict=True):
         assert note.startswith(f"{stage}: skipped: out of time") and "--budget" in note
@@ -228,8 +228,8 @@ def test_a_short_look_at_the_path_leaves_the_load_out() -> None:
 
 
 def test_where_the_servers_address_is_unknown_the_path_is_skipped() -> None:
-    session = sessions.knowing(session_of("path"), address="")
-    session.carry_out(explained(sessions.order_of(session)))
+    session = sessions.update_world(session_of("path"), address="")
+    session.carry_out(explain_stages(sessions.order_of(session)))
     ((_, outcome),) = session.log.entries()
     assert isinstance(outcome, Skipped) and "address" in outcome.reason
 
@@ -307,17 +307,17 @@ def test_a_full_share_is_a_skipped_step_that_says_so(
 # -- a slow path, and one that stands still -------------------------------------------------------
 
 
-class Between:
+class FakeHosts:
     """Stands for both hosts of a run: each transfer moves at a rate, or breaks off."""
 
     def __init__(self, rate: float, error: str = "") -> None:
         hosts: Any = {"server": object()}
-        self.session = sessions.knowing(session_of("tcp", "path"), hosts=hosts)
+        self.session = sessions.update_world(session_of("tcp", "path"), hosts=hosts)
         self.order = sessions.order_of(self.session)
         self.rate, self.error = rate, error
         self.asked: list[float] = []
 
-    def measure(self) -> Between:
+    def measure(self) -> FakeHosts:
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(Log, "_take", lambda *arguments: None)
             carried_out(self.order.transfers.measure(), self.answer)
@@ -334,8 +334,8 @@ class Between:
 
 def test_a_slow_path_gets_the_time_that_one_honest_transfer_needs() -> None:
     usual, slow = plan.times(60.0).tcp, tcp.SLOW_SECONDS
-    assert Between(120e3).measure().asked[:4] == [usual, slow, usual, slow]
-    assert slow not in Between(10e6).measure().asked
+    assert FakeHosts(120e3).measure().asked[:4] == [usual, slow, usual, slow]
+    assert slow not in FakeHosts(10e6).measure().asked
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_a_transfer_that_stands_still_asks_the_path_at_once_and_once(
 ) -> None:
     looked_at: list[str] = []
 
-    between = Between(0.0, error)
+    between = FakeHosts(0.0, error)
 
     def measured(stage: Any, why: str) -> Tasks[None]:
         looked_at.append(stage.name)

@@ -21,7 +21,7 @@ from probes.core.records import Endpoint
 from probes.programs.samba import private_samba
 from probes.stages import smb_copy
 from tests.living import below, until
-from tests.run.steps.sessions import PASSWORD, knowing, reached, session_of
+from tests.run.steps.sessions import PASSWORD, reach, session_of, update_world
 
 MIB = 1 << 20
 SEED = "00ff11"
@@ -44,7 +44,7 @@ def open_files(pid: int) -> Iterator[str]:
 
 
 @pytest.fixture
-def reaching(tmp_path: Path) -> Callable[..., Any]:
+def open_run(tmp_path: Path) -> Callable[..., Any]:
     """A run whose share is open, with an agent beside the server."""
 
     @contextmanager
@@ -56,8 +56,8 @@ def reaching(tmp_path: Path) -> Callable[..., Any]:
         with private_samba(str(shared), password=PASSWORD, options=options) as server:
             session = session_of(server, tmp_path, watch, agent="exec:")
             with ExitStack() as stack:
-                reached(session, stack, address=server.host)
-                run(session, "push.cached", 1 * MIB, fill_source=True)
+                reach(session, stack, address=server.host)
+                run_copy(session, "push.cached", 1 * MIB, fill_source=True)
                 agents = list(session.world.hosts.values())
                 yield session
                 assert until(lambda: not any(map(watchers, agents)), 5.0)
@@ -66,7 +66,7 @@ def reaching(tmp_path: Path) -> Callable[..., Any]:
     return connected
 
 
-def run(session: Session, copy: str, size_bytes: int, fill_source: bool = False) -> Result:
+def run_copy(session: Session, copy: str, size_bytes: int, fill_source: bool = False) -> Result:
     setting = smb_copy.Setting(
         copy=copy,
         dialect=session.files.dialect,
@@ -86,20 +86,20 @@ def run_task(session: Session, task: Task) -> Result:
 
 @pytest.mark.long
 def test_a_send_buffer_that_smb_conf_fixes_is_seen_in_the_servers_own_socket(
-    reaching: Callable[..., Any],
+    open_run: Callable[..., Any],
 ) -> None:
-    with reaching(f"socket options = TCP_NODELAY SO_SNDBUF={PINNED_BYTES}") as started:
-        facts = run(started, "pull.cached", 1 * MIB).details["sockets"]
+    with open_run(f"socket options = TCP_NODELAY SO_SNDBUF={PINNED_BYTES}") as started:
+        facts = run_copy(started, "pull.cached", 1 * MIB).details["sockets"]
         assert facts["sender_seen"] and facts["receiver_seen"]
         # the kernel doubles what a program asks for, to count its own records (socket(7))
         assert facts["send_buffer_bytes"] == 2 * PINNED_BYTES
         assert facts["process"] == "smbd"
-        pushed = run(started, "push.cached", 1 * MIB).details.get("sockets", {})
+        pushed = run_copy(started, "push.cached", 1 * MIB).details.get("sockets", {})
         assert pushed.get("send_buffer_bytes", MIB) > 2 * PINNED_BYTES
 
 
 @pytest.mark.long
-def test_a_watch_that_dies_fails_no_copy_and_is_noted_once(reaching: Callable[..., Any]) -> None:
+def test_a_watch_that_dies_fails_no_copy_and_is_noted_once(open_run: Callable[..., Any]) -> None:
     killed: list[int] = []
 
     def kill(event: Event) -> None:
@@ -109,10 +109,10 @@ def test_a_watch_that_dies_fails_no_copy_and_is_noted_once(reaching: Callable[..
                 killed.append(pid)
 
     started: list[Any] = []
-    with reaching(watch=kill) as session:
+    with open_run(watch=kill) as session:
         started.append(session)
         for _ in range(2):
-            ran = run(session, "push.cached", 64 * MIB)
+            ran = run_copy(session, "push.cached", 64 * MIB)
             assert ran.details["hash_ok"]
             assert ran.samples[-1].moved_bytes == 64 * MIB
             facts = ran.details["sockets"]
@@ -124,9 +124,9 @@ def test_a_watch_that_dies_fails_no_copy_and_is_noted_once(reaching: Callable[..
 
 @pytest.mark.long
 def test_what_a_watch_tells_amiss_is_noted_and_fails_no_copy(
-    reaching: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    open_run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with reaching() as session:
+    with open_run() as session:
         real_next = session.world.server.next
 
         def amiss(*arguments: Any) -> Any:
@@ -134,7 +134,7 @@ def test_what_a_watch_tells_amiss_is_noted_and_fails_no_copy(
             return {**reply, "observed": [{"own": 7}]} if "observed" in reply else reply
 
         monkeypatch.setattr(session.world.server, "next", amiss)
-        facts = run(session, "push.cached", 64 * MIB).details["sockets"]
+        facts = run_copy(session, "push.cached", 64 * MIB).details["sockets"]
         assert (facts["sender_seen"], facts["receiver_seen"]) == (True, False)
         (note,) = session.log.notes
         assert note.startswith("server: connections of the copies: not observed")
@@ -143,10 +143,10 @@ def test_what_a_watch_tells_amiss_is_noted_and_fails_no_copy(
 @pytest.mark.long
 @pytest.mark.parametrize("answer", [5, {}, {"clock_seconds": "x"}, {"clock_seconds": float("inf")}])
 def test_counters_without_a_time_leave_the_watch_without_a_window(
-    reaching: Callable[..., Any], answer: Any
+    open_run: Callable[..., Any], answer: Any
 ) -> None:
-    with reaching() as on:
-        ran = run(on, "push.cached", 1 * MIB)
+    with open_run() as on:
+        ran = run_copy(on, "push.cached", 1 * MIB)
         step = Step(smb_copy.STAGE.name, {"copy": "push.cached"}, "client")
         with watched_sockets.watch_copy(
             on.world, on.files, on.log, step, on.files.share, 9.0
@@ -158,8 +158,8 @@ def test_counters_without_a_time_leave_the_watch_without_a_window(
 
 
 @pytest.mark.long
-def test_a_copy_that_breaks_leaves_no_watch_behind(reaching: Callable[..., Any]) -> None:
-    with reaching() as on, pytest.raises(ValueError):
+def test_a_copy_that_breaks_leaves_no_watch_behind(open_run: Callable[..., Any]) -> None:
+    with open_run() as on, pytest.raises(ValueError):
         setting = smb_copy.Setting("push.cached", "3.1.1", "memory", MIB, 9.0, seed=SEED)
         step = Step(smb_copy.STAGE.name, asdict(setting), "client")
 
@@ -171,7 +171,7 @@ def test_a_copy_that_breaks_leaves_no_watch_behind(reaching: Callable[..., Any])
 
 
 def watched_ports(stage: str, mount: dict[str, Any], address: str) -> dict[str, tuple[int, ...]]:
-    session = knowing(session_of(), address=address)
+    session = update_world(session_of(), address=address)
     session.files.share = Endpoint(facts={"mount": mount})
     step = Step(stage, {"copy": "pull.cached"}, "client")
     watching = watched_sockets.Watching(session.world, session.files, Log(), step)
