@@ -97,9 +97,8 @@ def fleet(
         reports, status = _measure(layout, inventory, hosts, tests, login, usual, yes, quiet.quiet)
     if output.redaction is not None:
         layout = hide_names(reports, layout)
-    result = results.judge_pairs(
-        reports.rates, layout, usual, reports.missing, _name_skipped(reports)
-    )
+    skipped = _name_skipped(reports)
+    result = results.judge_pairs(reports.rates, layout, usual, reports.missing, skipped)
     unread = tuple(f"{file}: {reason}" for file, reason in reports.unread.items())
     result = replace(result, status=status, unread=unread)
     result = fleet_together.add_together(result, layout, reports, tests)

@@ -98,7 +98,7 @@ def test_the_cause_behind_a_sure_cap_is_looked_for_late_as_it_is(
     monkeypatch.setattr(on.so_far, "diagnosis_so_far", lambda: facts)
     look = Look("disk", "what is behind")
     monkeypatch.setattr(
-        schedule, "refining", lambda *arguments: look if "disk" in arguments[-1] else None
+        schedule, "refining_stage", lambda *arguments: look if "disk" in arguments[-1] else None
     )
     assert explain(on, ()) == [("disk", "what is behind")]
 
