@@ -20,7 +20,7 @@ from bottleneck.text.units import range_text, rate_text, times_text
 from probes.core.records import SIDES, HostFacts, Spread
 
 RAISED_RATIO = 1.1
-"""Least ratio to the earlier ceiling at which a ceiling has changed."""
+"""Least later / earlier ceiling at which the ceiling has risen."""
 CLOSE_RATIO = 0.05
 """Most error of a prediction that counts as right, however narrow its range."""
 FILE_COPY_STAGES = ("smb-copy", "native-copy")

@@ -21,9 +21,9 @@ TUNNELS = frozenset(
 SAME_RATIO = 0.1
 """Greatest relative distance of a rate from a link's setting that explains it."""
 ALIKE_RATIO = 1.1
-"""Most ratio of the other direction's rate to a shaper's at which it is as slow."""
+"""Most rate of the other direction / the shaper's at which that direction is as slow."""
 SLOW_HOP_RATIO = 2.0
-"""Least ratio of both cards' payload to the path's rate at which a hop between them is slow."""
+"""Least payload of both cards / path's rate at which a hop between them is slow."""
 FULL_RATIOS = 0.88, 1.06
 """Rate over a full link of a standard rate, over its payload at the usual MTU."""
 ONE_PORT_A_CONNECTION = ("802.3ad", "balance-xor", "balance-tlb", "balance-alb", "active-backup")

@@ -21,9 +21,9 @@ NAMELESS = "the card"
 UNEQUAL_RATIO = 2.0
 """Least ratio of the ends' links at which the slower link lies at its end."""
 FILLED_LOW_RATIO, FILLED_HIGH_RATIO = 0.88, 1.03
-"""Least and most ratio of many streams' rate to the payload of a link that they fill."""
+"""Least and most rate of many streams / a link's payload at which they fill the link."""
 SAME_RATIO = 1.15
-"""Greatest ratio of several clients' rates that the same hop limits."""
+"""Greatest ratio of several clients' rates at which the same hop limits them."""
 
 
 def is_supplied(report: Report) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from probes.core.records import Spread
 
 REPEATED_RATIO = 1.1
-"""Least ratio of the medians of two sides that differ, if both have several runs."""
+"""Least ratio of two sides' medians at which they differ, if both have several runs."""
 SINGLE_RATIO = 1.25
 """Least ratio if a side was measured once, whose error is not known. A run that lies among those of
 the other side is no difference, however far it is from their median."""

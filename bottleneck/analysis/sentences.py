@@ -14,7 +14,7 @@ from bottleneck.analysis.steps import SMBCLIENT, Copy
 from bottleneck.text.units import link_text, range_text, rate_text, times_text
 
 LEAST_GAIN_RATIO = 1.15
-"""Least ratio of predicted rate to today's at which a change is worth its price."""
+"""Least predicted / present rate at which a change is worth its price."""
 WIDE_RATIO = 1.5
 """Least ratio of highest to lowest expected rate at which the gain is a range, too."""
 _FREED = {

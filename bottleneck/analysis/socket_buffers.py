@@ -14,7 +14,7 @@ from bottleneck.text.units import size_text
 from probes.core.records import HostFacts
 
 PINNED_RATIO = 0.5
-"""Least ratio to the kernel's maximum of a buffer that its program did not fix."""
+"""Least buffer / the kernel's maximum at which no program fixed the buffer."""
 ROOM_RATIO = 2.0
 """Buffer over payload in flight: it includes the kernel's own overhead (tcp_adv_win_scale)."""
 

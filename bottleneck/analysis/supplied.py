@@ -34,7 +34,7 @@ from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text, rate_text
 
 INSIDE_RATIO = 0.8
-"""Least ratio to the outermost rate of a place that is not slow."""
+"""Least rate of a place / outermost rate at which the place is not slow."""
 OUTER_EDGE_RATIO, INNER_EDGE_RATIO = 0.05, 0.95
 _LARGEST_DEPTH = 65_535
 """Most requests in flight: SMB2 counts credits in 16 bits (MS-SMB2 2.2.1)."""

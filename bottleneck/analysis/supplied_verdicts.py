@@ -42,7 +42,7 @@ JUMBO_BYTES = 9000
 JUMBO_RATIO = 0.8
 """Least share of the slower link's rate at which jumbo frames are mentioned."""
 ROUND_LOW_RATIO, ROUND_HIGH_RATIO = 0.9, 1.03
-"""Least and most ratio of a rounded rate to the payload of the link that it may stand for."""
+"""Least and most rounded rate / a link's payload at which the rate may be that link's."""
 
 
 def refined_diagnoses(

@@ -18,7 +18,7 @@ from bottleneck.text.units import rate_text
 from probes.core.records import SIDES
 
 REFUTED_RATIO = 1.1
-"""Least ratio of a transfer's rate to a ceiling that refutes the ceiling."""
+"""Least transfer's rate / ceiling at which the transfer refutes the ceiling."""
 REPEATED_RATIO = 1.5
 """Least rate of a burst, over that of the stage's repeated best cell."""
 

@@ -52,7 +52,7 @@ SUSPECT_RATIO = 0.05
 CRITICAL_RATIO = 1 / 3
 """Least loss that is critical: copies take half as long again."""
 REACH_RATIO = 1.5
-"""Least ratio of a stage's rate to the fastest of its copies at which it caps none of them."""
+"""Least stage's rate / fastest copy's at which the stage caps no copy."""
 ALIKE_TIMES = 2.0
 """Most ratio of sizes or durations at which two copies are the same copy."""
 ENOUGH_RUNS = 3

@@ -190,7 +190,7 @@ def _is_at(folder: int, name: str, status: os.stat_result | None) -> bool:
 
 
 def _new(folder: int, temporary: str) -> tuple[int, bool]:
-    """Creates a file; returns whether it has the name: an unnamed one ends with this process."""
+    """Creates a file, unnamed if possible; returns its descriptor, and whether it has a name."""
     if os.path.isdir("/proc/self/fd"):
         with suppress(OSError):
             return os.open(".", os.O_TMPFILE | os.O_RDWR, 0o600, dir_fd=folder), False

@@ -246,8 +246,8 @@ class Watching:
         by_side: Details = {}
         for side, each in observations.items():
             window = self.on[side].window
-            # The initiator times the copy by the clock of its looks; the other host was read right
-            # before the copy began.
+            # The initiator's rows have the copy's clock; the other host's window began with the
+            # copy.
             late = began - window[0] if side == self.asker and window else 0.0
             by_side[side] = looks(each, connections[side], late, lasted)
         return by_side

@@ -1,4 +1,4 @@
-"""Whoever has seen the password keeps it: the coordinator, the agents, the child that logs in."""
+"""No process that holds the password shows it: coordinator, agents, the child that logs in."""
 
 import os
 import shutil

@@ -15,7 +15,7 @@ from bottleneck.gate.judging import judge
 from tests.stored_reports import diagnose
 
 NUMBER = r"-?[0-9]+(?:\.[0-9]+)?"
-"""Class [-0-9.]: no exponent."""
+"""A number of the guideline: digits, minus and dot, no exponent."""
 RANGE = rf"@?(?:(?:~|{NUMBER}):)?(?:{NUMBER})?"
 FIGURE = (
     r"(?P<label>'[^'=\n]+'|[A-Za-z0-9_]+)"
@@ -27,7 +27,7 @@ OUTPUT = re.compile(
     rf"(?: \| (?P<figures>{FIGURE}(?: {FIGURE.replace('?P<', '?P<again_')})*))?\n"
     r"(?P<long>(?:[^|\n]+\n)*)"
 )
-"""Guideline, `Plugin Output` and `Performance data`; our long text has no second part of it."""
+"""Guideline, `Plugin Output` and `Performance data`; our long text has no performance data."""
 
 
 def parse(text):

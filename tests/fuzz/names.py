@@ -1,4 +1,4 @@
-"""A foreign name: made safe to show, taken for a target or an agent, and through a document."""
+"""Fuzzes a foreign name: shown, parsed as target and agent, redacted, and in a document."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DOCUMENT_ONE_IN = 16
 
 
 def one_input(data: bytes) -> None:
-    """The name as a kernel tells it: bytes, mostly UTF-8."""
+    """Passes one foreign name through all that parses, redacts or shows it."""
     name = data.decode("utf-8", "surrogateescape")
     safe_name = safe(name)
     sinks.plain(safe_name)

@@ -1,4 +1,4 @@
-"""Lies about lengths, places, counts and content: plain, signed, sealed, about room and folders."""
+"""A server's false replies: lengths, offsets, content; plain, signed, sealed; space, folders."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Put something else at the names of a run's folder and files, as a user of the server can who may
-write to the share; then look whether anything of somebody else's has changed.
+"""Replace a run's folder and files as another user of the share could; check what is touched.
 
 Usage: python tests/hostile/swaps.py [--cases N] [--seed S]
 
@@ -268,7 +267,7 @@ def attempt(case: Case, server: Samba, share: Path) -> tuple[bool, list[str], bo
     peer = replace(server.endpoint, folder=f"{share.name}\\around")
     tried = Attempt(case, place, peer, server.process_id)
     try:
-        # As of a server that tells another identity at each opening.
+        # Simulates a server that reports a new file identity at each open.
         anew = mock.patch.object(pipe2, "identity_of", lambda body: os.urandom(16))
         with anew if case.server == "no lasting identity" else nullcontext():
             setting = run_folder.Setting(os.urandom(16).hex(), case.dialect, seed=SEED)

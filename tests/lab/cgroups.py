@@ -19,7 +19,7 @@ THROTTLES = {
 }
 """The root group's own throttle: it is the only one that write-back obeys as well."""
 MEMORY = ROOT / "memory"
-"""Groups of hosts whose memory is planted alone: the others share the machine's."""
+"""Parent of the groups of hosts whose memory is limited; other hosts have no memory limit."""
 BDI = Path("/sys/class/bdi")
 """Limits of a device's dirty data (Documentation/ABI/testing/sysfs-class-bdi)."""
 

@@ -12,7 +12,7 @@ UNKNOWN: Part = ("unknown", None)
 Instant = tuple[float, frozenset[Part]]
 """Weight of an instant, and the components that had work in it."""
 Slice = tuple[float, list[Instant]]
-"""Duration that a look or a bin stands for, and its instants, whose order in it is not known."""
+"""Duration of one sample or time bin, and its instants, in no known order."""
 NETWORK: Part = ("network", "path")
 BOTH, HIDDEN, ALONE = "both hosts", "both hosts, without the server's threads", "{} alone"
 """Views, by the hosts that were observed; the last one is of the host that makes the copy."""
@@ -64,7 +64,7 @@ class ViewResult:
 
 
 def split_by_chance(instant: Instant, ratios: Iterable[tuple[Part, float]]) -> list[Instant]:
-    """Splits an instant in two for each component that has work in a fraction of it."""
+    """Splits an instant's weight by ratio, as if components worked independently."""
     pieces = [instant]
     for part, ratio in ratios:
         pieces = [

@@ -24,7 +24,7 @@ from bottleneck.report.report import Report
 from bottleneck.text.units import rate_text
 
 EXPLAINED_RATIO = 1.5
-"""Most ratio of the round trip's limit to the copy's rate at which it explains the rate."""
+"""Most limit by the round trip / copy's rate at which the limit explains the rate."""
 
 
 def _sound(report: Report) -> Iterator[Cell]:

@@ -13,7 +13,7 @@ from bottleneck.analysis.rules.network.loss import bracket
 SEGMENT_BYTES = 1448
 """Payload of a usual packet."""
 FULL_RATIO = 0.9
-"""Least ratio to the rate of several connections at which a copy fills the path despite losses."""
+"""Least copy's rate / several connections' at which the copy fills the path despite losses."""
 MOSTLY_ALONE_TIMES = 2.0
 AT_WORK_RATIO = 0.4
 """Least share of the time with work of a disk that may be the reason for its server's pauses."""
@@ -23,7 +23,7 @@ SCALED = ("one-core", "all-cores", "ceiling")
 FITS_RATIOS = 0.75, 1.3
 """Copy's rate over a limit that it runs at."""
 CHANGED_TIMES = 1.5
-"""Least ratio of the path's rate at another time to the copy's that shows a changed path."""
+"""Least path's rate at another time / the copy's at which the path has changed."""
 SHARED_FULL_RATIO, IMPOSSIBLE_RATIO = 0.8, 1.15
 """Sum of a copy and others' traffic over a rate: at least of a full path; at most of a shared
 link."""
@@ -31,7 +31,7 @@ OTHERS_RATIO = 0.25
 NEAR_RATIOS = 0.7, 1.15
 """Copy's rate over a limit that is close enough to mention."""
 CARRIED_TIMES = 1.1
-"""Least ratio of another rate through a component to the copy's that speaks against it."""
+"""Least other rate through a component / the copy's at which the component is no limit."""
 
 Holds = Callable[[CopyFacts, Part], bool]
 """Whether a cause is present, by the copy's facts and the component."""

@@ -28,21 +28,21 @@ from bottleneck.analysis.model import Band
 from bottleneck.analysis.steps import OWN
 
 READ_LATE, WRITE_LATE = Band(0.12, 0.07, 0.0), Band(0.5, 0.35, 0.2)
-"""Share of the transfer's own time before a disk works in parallel."""
+"""Share of the transfer's time that passes before the disk begins to work."""
 AWAKE_BYTES_PER_SECOND, LATEST_RATIO, LATE_DOUBT = 2e7, 0.9, 0.15
-"""Rate, latest start and error of a disk in a push, at its first flush; for 12 to 100 MB/s."""
+"""First flush of a push, by disks of 12 to 100 MB/s: start x disk's rate; latest start; error."""
 TWIN_DOUBT, LINK_DOUBT, FAR_DOUBT = 0.04, 0.05, 0.15
-"""Error of a rate predicted from a twin, and from a link, near and far, as ratios."""
+"""Relative error of a rate predicted from a Reference, a near link, a far link."""
 SHARE, SLOW_SHARE, OTHERS_SHARE = 0.975, 0.99, 0.9
 """Share of TCP's rate that a copy by this tool gets, on a slow link, and by another program."""
 FILLS_RATIO = 0.85
-"""Least share of a path that a copy has to get, to show the share that copies get of it."""
+"""Least share of the path's rate at which another copy is evidence of the usual share."""
 REACHED_RATIO = 0.8
-"""Share of the next known limit that a copy without the cap reaches, if that limits it."""
+"""A reference copy below this share of the next known limit has an unknown limit instead."""
 TENFOLD = 10.5
 """Largest step to a faster link: the next kind of link."""
 AGAIN_TIMES = 1.5
-"""Least ratio of a rate at another time to a link's limit at which the path carries that again."""
+"""A rate that exceeded the link's limit so many times shows that the path can carry it."""
 UNBOUNDED_TIMES = 2.0
 """Highest expected rate over the median where no limit is known above it."""
 ENDS = ("low", "median", "high")
@@ -130,7 +130,7 @@ def _lowest(copy: CopyFacts, bands: Bands) -> Part | None:
 
 
 def words_of(copy: CopyFacts, part: Part, level: float, fixes: Sequence[Fix] = ()) -> Named:
-    """Returns the words of a component's own limit, without faults of one moment."""
+    """Returns component, side and cause of a limit; transient causes left out."""
     limits = [likely_ceiling(copy, each.ceiling, fixes) for of, each in copy.claims if of == part]
     loads = [e for e in limits if e.standing == "estimated" and e.cause not in PASSING]
     if not loads:
@@ -228,7 +228,7 @@ def share(copy: CopyFacts, path: float) -> float:
 
 
 def _unflushed_ratio(copy: CopyFacts, disk: float) -> Band:
-    """Returns the share of a transfer before its first flush wakes a disk: for a slow one all."""
+    """Returns the share of a transfer that runs before the first flush; a slow disk: up to 1."""
     if copy.receiver == copy.initiator:
         return WRITE_LATE
     late = min(LATEST_RATIO, AWAKE_BYTES_PER_SECOND / disk)

@@ -51,7 +51,7 @@ LIMIT_DEVIATION = 0.10
 LEAST_FIT_RATIO, MOST_FIT_RATIO = 0.90, 1.04
 """Copy's rate over its cap's rate by itself: least and greatest."""
 EXCEEDED = 1.1
-"""Least ratio of a copy's rate to a limit that refutes the limit."""
+"""Least copy's rate / limit at which the copy refutes the limit."""
 SHOWN_SLACK, SHOWN_POWER, SHOWN_FLOOR = 1.06, 4.0, 0.06
 """Slack, power and floor of the factor for a component that carried more at another time."""
 SIGNS: Mapping[Support, float] = {

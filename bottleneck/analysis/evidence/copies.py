@@ -24,7 +24,7 @@ STOPPED_RATIO = 0.1
 KEEPS_UP_RATIO = 0.25
 """Reader that keeps up: most unread bytes over the window, most share of looks with many."""
 QUEUED_RATIO = 1.3
-"""Least ratio of loaded to shortest RTT at which a queue stands on the path."""
+"""Least loaded / shortest RTT at which a queue stands on the path."""
 STANDING_SECONDS, FULL_RATIO, ALWAYS_RATIO, PAUSED_RATIO = 1e-3, 0.5, 0.9, 2.0
 """Queue on the path: least wait; least share of looks with a full send queue, and if always full;
 least ratio of congestion window per RTT to the rate of a copy that paused."""

@@ -34,7 +34,7 @@ WINDOW_HELD_RATIOS = 0.6, 1.3
 APART_RATIO = 1.3
 """Least ratio of several connections to one at which the ends of TCP allow less than the path."""
 CHANGED_RATIO = 1.2
-"""Least ratio of a rate at another time to the copy's that rules out a standard link's rate."""
+"""Least rate at another time / the copy's at which no standard link explains the copy's."""
 SIZED_RATIO, FLYING_RATIO, HIGH_RATIO = 0.75, 0.6, 1.1
 """Copy's rate over requested bytes per round trip: by the known size of requests, by the median of
 the bytes in flight; and at most (Little's law)."""

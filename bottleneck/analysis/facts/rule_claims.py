@@ -15,13 +15,13 @@ from bottleneck.text.units import rate_text
 Claimed = tuple[Part, Claim]
 """A component, and a claim about it."""
 REFUTED_RATIO = 1.1
-"""Least ratio of another rate through a component to a claimed limit that refutes it."""
+"""Least other rate through a component / claimed limit at which the rate refutes the limit."""
 DISKLESS_RATIO = 1.5
 """Such a ratio for a CPU's limit by its load: a host moves more where it uses no disk."""
 PASSING = frozenset(("contention", "delay", "loss", "quota", "mtu", "zone", "seek", "sync"))
 """Causes of one moment, packet size or place, which other steps cannot refute."""
 REFUTABLE = frozenset(("network", "tcp", "disk"))
-"""Components whose limits other steps refute, as they do those of CPUs by load and round trips."""
+"""Components whose limits other steps refute; so are limits by CPU load and by round trips."""
 
 
 def claims_by_part(report: Report, copy: Copy, claims: Iterable[Claim]) -> Iterator[Claimed]:
@@ -53,7 +53,7 @@ def _is_of_disk(report: Report, claim: Claim) -> bool:
 
 
 def claim_facts(copy: Copy, claims: Iterable[Claimed]) -> Iterator[Fact]:
-    """Yields the claimed limits: of disks by themselves, and of settings."""
+    """Yields the claimed limits as facts: of disks measured alone, and of settings."""
     claims = tuple(claims)
     copy_index = -1 if copy.step is None else copy.step.index
     limited = {part for part, each in claims if _kind(each) == ALONE}
@@ -98,7 +98,7 @@ def ignored_remark(claim: Claim, fact: Fact) -> str:
 
 
 def is_path_held(claims: Iterable[Claim]) -> bool:
-    """Whether something else than the path limited the tests of TCP by itself."""
+    """Whether the tests of TCP alone were limited by something other than the path."""
     ceilings = [e.ceiling for e in claims if e.ceiling.component in ("network", "bus")]
     return bool(ceilings) and all(each.standing == "at-least" for each in ceilings)
 

@@ -26,7 +26,7 @@ from bottleneck.text.units import percent_text, seconds_text, size_text
 from probes.core.records import HostFacts
 
 FILLED_RATIO = 0.6
-"""Least ratio of bytes in flight to a window or a buffer that is full."""
+"""Least bytes in flight / window or buffer at which it counts as full."""
 WAITED_RATIO, MOSTLY_RATIO = 0.2, 0.5
 """Least share of time waiting for the window at which it matters; is the main limit."""
 CARRIES_MORE_RATIO = 1.3
@@ -39,7 +39,7 @@ TUNED_RATIO, EMPTY_RATIO, BURSTS_RATIO = 2.0, 0.5, 0.7
 """Least ratios: send buffer to congestion window, if the kernel tunes it; unsent bytes to those in
 flight, if more waits; a copy's rate to that of its longest bursts."""
 LINK_RATIO = 0.85
-"""Least ratio to TCP's rate of a copy that the path limits."""
+"""Least copy's rate / TCP's at which the path limits the copy."""
 SHORT_SECONDS, DELAYED_SECONDS, DELAYED_RATIO = 1e-3, 5e-3, 10.0
 """Sender with a tiny buffer: most idle RTT, least RTT with delayed ACKs, their ratio."""
 TINY_BYTES = 64 << 10

@@ -25,7 +25,7 @@ NT1 = "server min protocol = NT1"
 
 @pytest.fixture(autouse=True)
 def fake_time(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stage's time passes as it looks at its clock, and not while this host is kept waiting."""
+    """Gives the stage a clock that advances 1 ms at each reading, however slow this host is."""
     if not request.node.get_closest_marker("long"):
         clock = living.FakeClock(living.within(0.0), step=0.001)
         for module in (smb_matrix, transfer):

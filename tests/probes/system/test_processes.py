@@ -45,7 +45,7 @@ def other(pid, parent=1, cpu=0.0, reaped=0.0, core=0, started=5, kernel=False):
 
 
 class Readings:
-    """Takes readings a second apart; every process counts that is not named."""
+    """Takes readings a second apart; processes not in servers or ours count as others'."""
 
     def __init__(self):
         self.account = processes.Account()

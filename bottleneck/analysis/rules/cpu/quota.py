@@ -46,7 +46,7 @@ PAUSES_RATIO, STOPS_RATIO = 2.0, 10.0
 """Mean over median request time: as by a rival on half the cores; by another cause."""
 LEAST_CELLS = 3
 LOST_RATIO = 1e-3
-"""Least ratio of retransmitted to moved bytes on a path that loses packets."""
+"""Least retransmitted / moved bytes at which a path loses packets."""
 NEAR_SECONDS = 2e-3
 """Least RTT of a far path, whose waits are in the mean."""
 

@@ -23,7 +23,7 @@ from bottleneck.text.units import percent_text, rate_text
 BUSY_RATIO = 0.5
 AT_LIMIT_RATIO = 0.1
 BURST_RATIO = 1.3
-"""Most ratio of the copy's rate to a throttled disk's that the throttle's burst explains."""
+"""Most rate of any transfer / a throttled disk's at which the throttle's burst explains it."""
 BY_CGROUP = "limited by a cgroup"
 """Detail of a disk's claim, which conditions.py reads."""
 DOES = {"read": "reads", "write": "writes"}

@@ -28,14 +28,13 @@ CAUSE = Cause(
     remedy=f"{NO_SYNC}, if `sync always` is set there",
 )
 BELOW_RATIO = 0.7
-"""Most ratio of forced writes' rate to that with one final flush at which they explain it."""
+"""Most rate of forced writes / rate with one final flush at which forced writes are the limit."""
 LOW_RATIO, HIGH_RATIO = 0.75, 1.2
 """Copy's rate: least, over link and forced writes in turn; most, over forced writes."""
 SELDOM_RATIO = 0.1
 """Most share of a push's time in FLUSHes that had nothing to write."""
 LIKE_RATIO, LIKE_OTHER_RATIO = 1.2, 1.5
-"""Most ratio of a push without a flush to the copy whose writes may be forced; in another
-dialect."""
+"""Most push without a flush / copy at which its writes may be forced; in another dialect."""
 FASTER_RATIO = 3.0
 STEADY_RATIO = 0.3
 LEAST_WAIT_SECONDS, LEAST_TRIPS = 0.01, 10.0

@@ -13,7 +13,7 @@ from bottleneck.text.units import percent_text, rate_text
 
 CAUSE = Cause("disk", "zone", "slow zone", stays=True)
 INSIDE_RATIO = 0.8
-"""Least ratio to the outermost rate of a place that is not slow."""
+"""Least rate of a place / outermost rate at which the place is not slow."""
 AGREES_RATIO = 0.15
 WEAK_SHARE = 0.5
 """Least share of the file in weak zones at which they matter."""

@@ -17,7 +17,7 @@ from probes.core.records import SIDES
 CAUSE = Cause("instrument", "ceiling", "")
 MEASURED_TRUST = 0.98
 NEAR_RATIO = 2 / 3
-"""Least ratio to the tool's ceiling of a copy that says more of the tool than of the path."""
+"""Least copy's rate / the tool's ceiling at which the copy shows the tool, not the path."""
 WORKING_RATIO = 0.5
 """Least CPU share of the tool's busiest process that surely did not wait."""
 DELAYED_SECONDS = 5e-3

@@ -23,7 +23,7 @@ SMALL_BYTES = 16 << 20
 SMALL_SECONDS = 0.1
 """Small limit in seconds of the disk's writing: a larger one keeps it busy."""
 BELOW_RATIO = 0.7
-"""Least ratio to the disk alone with a final flush at which the limit costs little."""
+"""Least rate / the disk's alone, with a final flush, at which the limit costs little."""
 IDLE_RATIO = 0.7
 """Least share of the time with I/O in flight of a disk that is busy itself."""
 WAITING_RATIO, MOSTLY_RATIO = 0.3, 0.85

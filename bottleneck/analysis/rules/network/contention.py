@@ -19,12 +19,11 @@ CAUSE = Cause(
     "stop it, move it or limit its rate",
 )
 FULL_RATIO, SHARED_FULL_RATIO, IMPOSSIBLE_RATIO = 0.85, 0.8, 1.15
-"""Sum of the copy's and others' traffic over the link's limit: full; full if others have much of
-it; more than one link carries, so that they took another link."""
+"""Used share of the link: full; full if others use much; above it, they used another link."""
 SHARED_RATIO = 0.25
-"""Least ratio to the copy's of others' traffic that is much of the link."""
+"""Others' traffic / the copy's, from which on the others use much of the link."""
 BOUND_RATIO = 0.15
-"""Greatest relative distance of the sum of two counts from the rate of the shaper of both."""
+"""Largest relative difference of copy plus others from a shaper's rate that limits them."""
 
 
 def rule(evidence: Evidence) -> Iterator[Claim | str]:

@@ -42,7 +42,7 @@ SAME_RATIO = 1.05
 BOUND_RATIO = 0.85
 """Least share of a card's or a shaper's rate at which a shared link counts as full."""
 CLOSE_RATIO = 1.01
-"""Most ratio of another transfer to TCP by itself at which TCP's figure stands."""
+"""Most rate of another transfer / TCP's alone at which TCP's figure is kept."""
 WITHOUT_DISK_RATIO = 0.95
 """Least rate of a transfer without a disk over the fastest one: else a disk may be the limit."""
 OTHER_WAY_RATIO = 1.1

@@ -33,7 +33,7 @@ CUBIC_TOLERANCE = 1.5
 LEAST_SEGMENTS = 8
 LEAST_RATIO, MOST_RATIO = 1e-4, 0.5
 GAIN_RATIO = 1.5
-"""Least ratio of several connections to one at which the link was not full."""
+"""Least rate of several connections / one's at which the link was not full."""
 NEARLY_RATIO = 0.6
 """Least gain per stream at which each ran about as fast as one alone."""
 HELD_RATIO = 1e-3

@@ -23,7 +23,7 @@ CAUSE = Cause("network", "wrong-path", "slower path", stays=True)
 FASTER_RATIO = 1.3
 """Least ratio of the other path's rate to that in use: above the noise of short transfers."""
 SAME_RATIO = 1.25
-"""Most ratio of a ceiling to the rate of the path in use at which it is that path's own."""
+"""Most ceiling / rate of the path in use at which the ceiling is that path's own."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from bottleneck.text.units import rate_text, size_text
 CAUSE = Cause("smb", "dialect", "old dialect", title="SMB dialect", stays=True)
 OLD = ("smb1", "2.0.2")
 NEAR_RATIO = 1.5
-"""Most ratio of the round trips' limit to the copy's rate at which they explain it."""
+"""Most limit by round trips / copy's rate at which the limit explains the rate."""
 MORE_RATIO = 1.5
 """Least bytes in flight in the newer dialect over the old one's, of a dialect's fault."""
 TRAVELLING_RATIO = 0.7

@@ -32,7 +32,7 @@ STALLED_RATIO = 0.05
 """Least share of requests waiting only for credits at which the server is the limit."""
 USUAL_REQUEST_BYTES = 1 << 20
 MOSTLY_RATIO = 0.85
-"""Least ratio to its replies' rate of a copy that mostly waits for them."""
+"""A copy at this share of the rate of its replies spends its time waiting for them."""
 FULL_RATIO = 0.5
 """Least share of requests waiting for credits at which the window was always full."""
 WAITING_RATIO = 0.7
@@ -40,7 +40,7 @@ WAITING_RATIO = 0.7
 LONG_DIGITS = 10
 """More digits than a setting of an smb.conf has."""
 NEAR_RATIO = 2.0
-"""Most ratio to the copy's rate of a ceiling by one connect's RTT, a rough figure, that counts."""
+"""A ceiling from the TCP connect's rough RTT counts up to so many times the copy's rate."""
 
 
 def rule(evidence: Evidence) -> Iterator[Claim | str]:

@@ -42,7 +42,7 @@ ASKED_RATIO = 0.5
 SILENT_RATIO = 0.5
 """Share of the time without any reply, of a server that works in bursts."""
 ROUND_TRIPS = 3.0
-"""Least ratio of a request's time to the idle RTT at which it is not due to the path."""
+"""Least time of a request / idle RTT at which the time is not due to the path."""
 _OPTIONS = (
     "vfs objects,strict locking,strict allocate,aio read size,aio write size,aio max threads,"
     "use sendfile,min receivefile size"

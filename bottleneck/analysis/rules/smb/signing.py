@@ -45,7 +45,7 @@ where packets come slowly."""
 SHORT_BYTES = 64 << 10
 """Request size whose overhead doubles a pull's CPU time; longer requests have less of it."""
 CLEAR_RATIO = 2.25
-"""Least ratio to a plain pull's CPU time of a rest that can only be cryptography."""
+"""Least CPU time / a plain pull's at which the difference can only be cryptography."""
 LEAST_SECONDS = 0.03
 """Least difference of CPU times, which are counted in ticks of 10 ms."""
 _FULL = ("one-core", "all-cores")

@@ -1,4 +1,4 @@
-"""Without an agent replies that come in bursts, one each 100 ms, show a quota at the server."""
+"""Without an agent, replies in bursts, one burst each 100 ms, show a CPU quota at the server."""
 
 from __future__ import annotations
 
