@@ -70,7 +70,7 @@ def swept(holds: Callable[[], bool]) -> bool:
     return until(lambda: (journal.sweep(), holds())[1])
 
 
-def within(seconds: float = GENEROUS_SECONDS) -> float:
+def deadline_in(seconds: float = GENEROUS_SECONDS) -> float:
     """Deadline by the monotonic clock, for calls that take one."""
     return time.monotonic() + seconds
 

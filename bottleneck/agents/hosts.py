@@ -21,7 +21,7 @@ from probes.core.records import Endpoint, HostFacts, Sample
 from probes.core.stage import Refused, Unavailable
 from probes.host.counters import CountedObjects
 from probes.system import tools
-from probes.system.child import apart, delay_signals
+from probes.system.child import delay_signals, detached_arguments
 from probes.system.platform import os
 from probes.system.waiting import signal
 
@@ -78,7 +78,7 @@ class Host(replies.Stream):
                     stderr=subprocess.PIPE,
                     # Ctrl-C goes only to the coordinator, which closes the agents in order. If it
                     # is killed, this signal ends an ssh that waits.
-                    **apart(signal.SIGTERM),
+                    **detached_arguments(signal.SIGTERM),
                 )
                 host = cls(side, process)
             host._greet(program, timeout_seconds or GREETING_SECONDS)

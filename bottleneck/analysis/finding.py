@@ -217,7 +217,7 @@ class CopyDiagnosis:
     time: tuple[TimeShare, ...] = ()
     """Shares of its time, largest first; they sum to 1. Empty: not observed."""
     view: str = ""
-    """Hosts that observed its time: BOTH, HIDDEN or ALONE of attribution/shares.py."""
+    """Hosts that observed its time: BOTH, THREADS_UNSEEN or ALONE of attribution/shares.py."""
     suspects: tuple[Suspect, ...] = ()
     """Possible limits, likeliest first; empty: nothing is known of it."""
 

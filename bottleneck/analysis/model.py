@@ -121,7 +121,7 @@ class Band:
         return Band(min(self.low, low), self.median, max(self.high, high))
 
 
-def behind(transfer: float, disk: float, late: float) -> float:
+def rate_with_disk(transfer: float, disk: float, late: float) -> float:
     """Returns the rate of a transfer and a disk that work in parallel, the disk from a time on.
 
     A write-back begins when much data has arrived, and a read-ahead gives its first bytes late: a
@@ -139,7 +139,7 @@ def behind(transfer: float, disk: float, late: float) -> float:
 
 
 def needed_behind(rate: float, transfer: float, late: float) -> float:
-    """Returns the disk rate that is needed for a rate of transfer and disk, see behind()."""
+    """Returns the disk rate that a rate of transfer and disk needs; see rate_with_disk()."""
     return 1 / max(1 / rate - late / transfer, (1 - late) / transfer, LEAST_TIME_RATIO / rate)
 
 

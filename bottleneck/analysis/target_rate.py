@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from bottleneck.analysis import model, sentences
 from bottleneck.analysis.decision.capability import Fix, capability, demonstrated_rate
-from bottleneck.analysis.decision.gain import READ_LATE, WRITE_LATE, share, words_of
+from bottleneck.analysis.decision.gain import READ_START_RATIO, WRITE_START_RATIO, limit_key, share
 from bottleneck.analysis.facts.record import NETWORK, CopyFacts, Part
 from bottleneck.analysis.finding import Named, Need, Target, Words
 from bottleneck.analysis.rules.registry import BY_WORDS
@@ -44,7 +44,7 @@ def _needs(goal: float, copy: CopyFacts, fixes: Sequence[Fix]) -> Iterator[Need]
             # The cap limits the copy, however far the copy stays below it.
             to = max(to, goal * level / copy.rate.median)
         if to > level:
-            words = words_of(copy, part, level) if cap is None else cap.words
+            words = limit_key(copy, part, level) if cap is None else cap.words
             yield Need(*words, level, to, _sentence(words, level, to))
 
 
@@ -62,7 +62,7 @@ def _transfer(goal: float, copy: CopyFacts) -> tuple[float, float]:
 
 def _needed_rate(goal: float, copy: CopyFacts, part: Part, carries: float, ratio: float) -> float:
     if part[0] == "disk":
-        late = READ_LATE if part[1] == copy.sender else WRITE_LATE
+        late = READ_START_RATIO if part[1] == copy.sender else WRITE_START_RATIO
         return model.needed_behind(goal, carries, late.median)
     return goal / ratio if part == NETWORK else goal
 

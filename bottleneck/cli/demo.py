@@ -82,7 +82,7 @@ def demo(
         ends = options.Ends(agent, client_folder, str(shared))
         # Removing the hosts takes about as long as making them, within the demo's time.
         rest = max(measuring.LEAST_BUDGET_SECONDS, seconds - 2 * (time.monotonic() - begun))
-        setup = replace(measuring.choose(target, rest, ends, copies), outlived=False)
+        setup = replace(measuring.choose(target, rest, ends, copies), server_outlives_run=False)
         judge = None if plant is None else _comparison(plant, last)
         # On loopback both ends share the cores: that no limit stands out is no failure there.
         return measuring.run(setup, Access(user, password), output, plant is None, judge)

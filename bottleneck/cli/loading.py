@@ -143,7 +143,7 @@ def _read(file: Path, side: str | None, date: str) -> Report | Observations:
     if not text.lstrip().startswith("{"):
         return observations.loads(content, None, date)
     document = report.document(content)
-    if observations.is_one(document):
+    if observations.is_observations(document):
         return observations.loads(content, document, date)
     if "schema" not in document:
         keys = ", ".join(list(document)[:4])

@@ -63,8 +63,8 @@ def _blocks(change: Change, verbose: bool) -> Iterator[Block]:
     yield Text(safe(change.summary, 2000), "strong")
     changed_copies = [each for each in change.copies if each.significant]
     longest = LONGEST_VALUE if verbose else LONGEST_VALUE_SHOWN
-    twice = [e for e in change.facts if e.before is not None and e.after is not None]
-    causes = twice if changed_copies else []
+    known_in_both = [e for e in change.facts if e.before is not None and e.after is not None]
+    causes = known_in_both if changed_copies else []
     causes.sort(key=lambda each: not _concerns(each, changed_copies))
     title, limit = "What else differs, and may be why", None if verbose else CAUSES_SHOWN
     yield from points(title, [_fact(each, longest) for each in causes], limit)

@@ -198,7 +198,7 @@ class Observations:
     start: tuple[Start, ...] = ()
 
 
-def is_one(document: dict[str, Any]) -> bool:
+def is_observations(document: dict[str, Any]) -> bool:
     """Whether a JSON document claims to be observations, of any version."""
     schema = document.get("schema")
     return isinstance(schema, str) and schema.startswith(_KIND)

@@ -28,7 +28,7 @@ from probes.core.stage import Refused
 from probes.files import folders
 from probes.files.created_folder import CreatedFolder
 from probes.programs.samba import vanishing_folder
-from probes.system.child import apart
+from probes.system.child import detached_arguments
 from probes.system.platform import os
 from probes.system.tools import TAKE_OPEN_FILES, others_can_change
 from probes.system.waiting import fcntl, signal
@@ -232,7 +232,7 @@ def _run_playbook(command: list[str], run: Run, work: Path, own_folder: CreatedF
             cwd=folder_of(run.inventory),
             env={**environment(run.inventory), **ours},
             pass_fds=(secret,),
-            **apart(signal.SIGTERM),
+            **detached_arguments(signal.SIGTERM),
         )
     try:
         own_folder.ends_first(process.pid)

@@ -28,7 +28,8 @@ shows that a source was uncached, the cached copy's rate is known by then."""
 MIB = 1 << 20
 SMALLEST_COPY_BYTES = 3 * MIB
 """Size of the smallest usual copy: some seconds at 10 Mbit/s."""
-LEAST_COPY_BYTES = 256 << 10
+SLOW_PATH_COPY_BYTES = 256 << 10
+"""Least size of a copy on a slow path."""
 SLOW_COPY_SECONDS = 3.0
 """Time of a copy on a path on which SMALLEST_COPY_BYTES would take longer."""
 UNKNOWN_COPY_BYTES = 16 * MIB
@@ -100,7 +101,7 @@ class Options:
     """Number of runs of everything after a warm-up; 0: as time allows."""
     target_rate_bytes_per_second: float | None = None
     """Rate that the user wants each copy to reach."""
-    outlived: bool = True
+    server_outlives_run: bool = True
     """Whether the server outlives this run if it is killed with all its processes."""
 
     @property
@@ -130,7 +131,7 @@ class Times:
     file: float
     """Time to read the user's file on its host."""
     sustained: float
-    fill: float
+    fill_source: float
     copy: float
 
 
@@ -157,7 +158,7 @@ def times(budget_seconds: float, round_trip_seconds: float = 0.0) -> Times:
         synced=max(0.5, 0.8 * scale),
         file=max(0.6, 1.6 * scale),
         sustained=max(2.0, 2.4 * scale),
-        fill=max(0.5, 1.3 * scale),
+        fill_source=max(0.5, 1.3 * scale),
         copy=max(0.8, 2.5 * copy_scale, far_seconds),
     )
 
@@ -196,22 +197,22 @@ def disk_steps(
 
     If only a named device or file is measured, it is read, and nothing is written.
     """
-    looks = is_only and (options.device is not None or options.file is not None)
+    reads_only_named = is_only and (options.device is not None or options.file is not None)
     long = has_time_to_write(options, is_only)
     for side in sides:
         named_sides = {each.side for each in (options.device, options.file) if each is not None}
-        if looks and side not in named_sides:
+        if reads_only_named and side not in named_sides:
             continue
-        if long and not looks:
+        if long and not reads_only_named:
             # The page cache bounds no copy: only a long run measures it.
             yield DiskStep(side, "read", "cached")
-        if not looks:
+        if not reads_only_named:
             yield DiskStep(side, "read", "uncached")
-        if looks or options.budget_seconds >= LEAST_DISK_BUDGET_SECONDS:
+        if reads_only_named or options.budget_seconds >= LEAST_DISK_BUDGET_SECONDS:
             yield DiskStep(side, "read", "uncached", "zones")
         if options.file is not None and options.file.side == side:
             yield DiskStep(side, "read", "uncached", "file")
-        if looks:
+        if reads_only_named:
             continue
         yield DiskStep(side, "write", "uncached")
         if long or side == "server" and options.budget_seconds >= LEAST_DISK_BUDGET_SECONDS:
@@ -330,8 +331,8 @@ def copy_bytes(
     elif rate is None:
         size_bytes = UNKNOWN_COPY_BYTES
     else:
-        slow = max(LEAST_COPY_BYTES, int(rate * max(seconds, slow_seconds)))
-        smallest = min(SMALLEST_COPY_BYTES, slow // LEAST_COPY_BYTES * LEAST_COPY_BYTES)
+        slow = max(SLOW_PATH_COPY_BYTES, int(rate * max(seconds, slow_seconds)))
+        smallest = min(SMALLEST_COPY_BYTES, slow // SLOW_PATH_COPY_BYTES * SLOW_PATH_COPY_BYTES)
         size_bytes = min(LARGEST_COPY_BYTES, max(smallest, int(rate * seconds)))
     fitting = min(size_bytes, most_bytes)
     return fitting // MIB * MIB if fitting > MIB else fitting

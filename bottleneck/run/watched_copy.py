@@ -235,7 +235,7 @@ def _time(by_side: Mapping[Side, Observations], transfer: Transfer) -> Details:
         if 0 <= each.elapsed_seconds - began <= lasted
     ]
     looks = {
-        side: watched_sockets.looks(each, next(iter(each.connections), None), began, lasted)
+        side: watched_sockets.look_columns(each, next(iter(each.connections), None), began, lasted)
         for side, each in by_side.items()
     }
     if bins:

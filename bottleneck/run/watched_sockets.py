@@ -70,7 +70,7 @@ def parse_observations(reply: Any) -> Observations:
     return observation
 
 
-def looks(
+def look_columns(
     observation: Observations, local: Connection | None, began: float, lasted: float
 ) -> Details:
     """Turns a host's observations into columns: connection, threads, counters.
@@ -179,7 +179,7 @@ class Watching:
     files: Files
     log: Log
     step: Step
-    on: dict[Side, Observation] = field(default_factory=dict)
+    watches: dict[Side, Observation] = field(default_factory=dict)
 
     @property
     def asker(self) -> Side:
@@ -193,22 +193,22 @@ class Watching:
         the copy's time by the clock of each.
         """
         for side, pair in ((self.asker, initiator), (OTHER[self.asker], responder)):
-            if side not in self.on or not pair:
+            if side not in self.watches or not pair:
                 continue
             try:
                 began, ended = map(_clock_seconds, pair)
             except ValueError as error:
-                self.on[side].trouble = str(error)
+                self.watches[side].trouble = str(error)
             else:
-                self.on[side].window = began, ended
+                self.watches[side].window = began, ended
         # The connection of a quick copy may be gone before the next look.
-        for watch in self.on.values():
+        for watch in self.watches.values():
             watch.end()
 
     def annotate(self, ran: Result) -> Result:
         """Returns the run with the observations of its connection, after the watches' end."""
         observations: dict[Side, Observations] = {}
-        for side, watch in self.on.items():
+        for side, watch in self.watches.items():
             try:
                 if watch.window is not None and not watch.trouble:
                     observations[side] = parse_observations(watch.reply)
@@ -245,11 +245,10 @@ class Watching:
         )
         by_side: Details = {}
         for side, each in observations.items():
-            window = self.on[side].window
-            # The initiator's rows have the copy's clock; the other host's window began with the
-            # copy.
+            window = self.watches[side].window
+            # The initiator's rows have the copy's clock; the other window began with the copy.
             late = began - window[0] if side == self.asker and window else 0.0
-            by_side[side] = looks(each, connections[side], late, lasted)
+            by_side[side] = look_columns(each, connections[side], late, lasted)
         return by_side
 
     def _note(self, side: Side, watch: Observation) -> None:
@@ -275,7 +274,7 @@ def watch_copy(
         for side, setting in _settings(watches, peer, seconds).items():
             if side in world.hosts:
                 watch = world.hosts[side].observe("sockets", setting, seconds + GRACE_SECONDS)
-                watches.on[side] = stack.enter_context(watch)
+                watches.watches[side] = stack.enter_context(watch)
         yield watches
 
 

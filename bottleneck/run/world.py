@@ -172,7 +172,7 @@ def open_share(world: World, files: Files, holding: ExitStack, clock: Clock, log
         setting = run_folder.Setting(
             dialect=dialect,
             run=secrets.token_hex(16),
-            outlived=options.outlived,
+            outlived=options.server_outlives_run,
             security=security,
             seconds=clock.lifetime,
             seed=world.seed,

@@ -215,7 +215,7 @@ def _files(parent: int, name: str, status: os.stat_result) -> List[os.stat_resul
         raise Foreign(f"a file system is mounted at {name!r}")
     statuses = []
     with descriptor(removal.open_folder(name, parent)) as folder:
-        names = sorted(os.listdir(folder), key=payload.first)
+        names = sorted(os.listdir(folder), key=payload.proof_order)
         run_names = removal.run_files(name)
         for each in names:
             statuses.append(os.stat(each, dir_fd=folder, follow_symlinks=False))

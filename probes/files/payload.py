@@ -53,7 +53,7 @@ def matches(ring: memoryview, offset: int, view: memoryview) -> bool:
     return content.startswith(view, offset % PERIOD_BYTES)
 
 
-def first(name: str) -> Tuple[bool, str]:
+def proof_order(name: str) -> Tuple[bool, str]:
     """Sorts a run's files: the source and the first small one, which begin with MAGIC, first."""
     return not (name.endswith("-0") or name.startswith(("source", "small-0-"))), name
 

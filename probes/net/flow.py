@@ -49,7 +49,7 @@ class Flow:
     """send(), sendfile() or recv() calls by connection."""
     gathered: List[int] = field(default_factory=list)
     """Bytes by connection that arrive before its reader is woken; see gather."""
-    first: threading.Event = field(default_factory=threading.Event)
+    one_ended: threading.Event = field(default_factory=threading.Event)
     """Set once a connection has ended: from then on fewer of them share the path."""
     ended: threading.Event = field(default_factory=threading.Event)
     """Set once all have ended."""
@@ -83,7 +83,7 @@ class Flow:
         with self.lock:
             self.running -= 1
             last = not self.running
-        self.first.set()
+        self.one_ended.set()
         if last:
             self.ended.set()
         self.released.wait(RELEASE_SECONDS)
@@ -179,13 +179,13 @@ def payload_file(ring: memoryview, buffer_bytes: int) -> BinaryIO:
 def send_file(flow: Flow, index: int, file: BinaryIO, buffer_bytes: int, until: float) -> None:
     """Sends a file's cached pages, which the kernel does not copy (sendfile(2)), until then."""
     connection, sums, calls, now = flow.connections[index], flow.totals, flow.calls, time.monotonic
-    to, come = connection.fileno(), file.fileno()
-    size, total, number = os.fstat(come).st_size, 0, 0
+    to, source_fd = connection.fileno(), file.fileno()
+    size, total, number = os.fstat(source_fd).st_size, 0, 0
     if not hasattr(os, "sendfile"):
         raise RuntimeError("this system has no sendfile")
     with _end_sending(connection, until):
         while now() < until:
-            total += os.sendfile(to, come, total % size, buffer_bytes)
+            total += os.sendfile(to, source_fd, total % size, buffer_bytes)
             number += 1
             sums[index] = total
             calls[index] = number

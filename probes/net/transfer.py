@@ -328,18 +328,18 @@ class _Sending:
             flow.start_threads(flows.send_file, self._file, shape.buffer_bytes, self._until)
         else:
             flow.start_threads(flows.send, ring, shape.buffer_bytes, self._until)
-        flow.first.wait(_warm_up_seconds(shape))
+        flow.one_ended.wait(_warm_up_seconds(shape))
         self._window = _Window(flow, socket.SO_SNDBUF)
 
     def watch(self) -> Generator[None, None, Details]:
         """Yields at each sample until the time is over; returns the window's figures."""
         flow, sampling = self._flow, self._window.looks
         spacing = spacing_seconds(self._shape.seconds)
-        while not flow.first.is_set():
+        while not flow.one_ended.is_set():
             sampling.at_sender()
             yield
             remaining = self._until - time.monotonic()
-            if remaining <= 0 or flow.first.wait(min(remaining, spacing)):
+            if remaining <= 0 or flow.one_ended.wait(min(remaining, spacing)):
                 break
         name = tcp_info.congestion_control(flow.connections[flow.busiest])
         details: Details = self._window.measure()
@@ -366,14 +366,14 @@ def _receive(flow: Flow, shape: Shape) -> Generator[Sample, None, Details]:
             raise RuntimeError(f"no payload arrived{flow.error_text()}")
     closing = time.monotonic() + shape.seconds
     arrivals, patience = Arrivals(flow), WHOLE_RATIO * shape.seconds
-    flow.first.wait(_warm_up_seconds(shape))
+    flow.one_ended.wait(_warm_up_seconds(shape))
     flow.gather(sum(flow.totals) / (time.monotonic() - closing + shape.seconds))
     opened = arrivals.count_without_hole(patience)
     base = opened.moved_bytes + opened.beyond_bytes
     window = _Window(flow, socket.SO_RCVBUF)
     yield Sample(0.0, 0)
     moved_bytes, sampled, spacing = 0, opened.before_seconds, spacing_seconds(shape.seconds)
-    while not flow.first.wait(max(0.0, min(spacing, closing - time.monotonic()))):
+    while not flow.one_ended.wait(max(0.0, min(spacing, closing - time.monotonic()))):
         if time.monotonic() >= closing:
             break
         count = arrivals.count()
@@ -382,7 +382,7 @@ def _receive(flow: Flow, shape: Shape) -> Generator[Sample, None, Details]:
         if is_exact and count.after_seconds - sampled >= INTERVAL_SECONDS:
             moved_bytes, sampled = count.moved_bytes - base, count.after_seconds
             yield Sample(sampled - opened.before_seconds, moved_bytes)
-    closed = arrivals.count_without_hole(0.0 if flow.first.is_set() else patience)
+    closed = arrivals.count_without_hole(0.0 if flow.one_ended.is_set() else patience)
     details = window.measure()
     moved_bytes = max(moved_bytes, closed.moved_bytes - base)
     if flow.errors:

@@ -283,7 +283,7 @@ def parse_named(text: str) -> Tuple[List[str], List[str]]:
 
 
 def _pairs(text: str) -> Iterator[Tuple[str, str]]:
-    """Yields option names, blanks removed, and values: by line; again with continued lines joined."""
+    """Yields option names, blanks removed, and values: by line, then with joined lines."""
     for lines in (text, re.sub(r"\\\r?\n", "", text)):
         for line in re.split(r"[\r\n]", lines):
             name, equals, value = line.partition("=")

@@ -20,7 +20,7 @@ from probes.system.waiting import signal
 if sys.platform == "win32":
     from probes.system.windows.process import (
         Child,
-        apart,
+        detached_arguments,
         end_with_parent,
         keep_private,
         overwrite_variable,
@@ -29,7 +29,7 @@ if sys.platform == "win32":
 else:
     from probes.system.forked import (
         Child,
-        apart,
+        detached_arguments,
         end_with_parent,
         keep_private,
         overwrite_variable,
@@ -44,7 +44,7 @@ __all__ = [
     "Tell",
     "Work",
     "call_until",
-    "apart",
+    "detached_arguments",
     "end_with_parent",
     "failure",
     "is_held",

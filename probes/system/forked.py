@@ -79,7 +79,7 @@ def end_with_parent(parent_pid: int, by: int = signal.SIGKILL) -> None:
         os._exit(1)
 
 
-def apart(by: int = signal.SIGKILL) -> Dict[str, Any]:
+def detached_arguments(by: int = signal.SIGKILL) -> Dict[str, Any]:
     """Returns subprocess's arguments for a program that gets no Ctrl-C of ours and ends with us."""
     parent = os.getpid()
     return {"start_new_session": True, "preexec_fn": lambda: end_with_parent(parent, by)}

@@ -31,7 +31,7 @@ from probes.core.records import Endpoint
 from probes.core.stage import Refused
 from probes.files import created_folder, open_files, source_file
 from probes.stages import smb_copy, smbclient_copy, tcp
-from tests.living import GENEROUS_SECONDS, below, until, within
+from tests.living import GENEROUS_SECONDS, below, deadline_in, until
 
 CALLER = "192.0.2.7"
 EXAMPLES = {
@@ -308,7 +308,7 @@ def test_so_many_requests_at_once_and_no_more():
             host.send({"do": "hold", "name": "disk", "seconds": 20.0, **settings()})
             for _ in range(request_checks.MOST_AT_ONCE + 1)
         ]
-        host.next(numbers[-1], within(), "the last")
+        host.next(numbers[-1], deadline_in(), "the last")
 
 
 def settings():

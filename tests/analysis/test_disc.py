@@ -67,7 +67,7 @@ def test_a_weak_zone_of_a_flat_device_is_weak():
     assert curve.weak == (3,)
 
 
-def test_a_span_takes_the_time_of_its_bytes():
+def test_the_rate_over_a_span_is_the_harmonic_mean():
     curve = fit_curve(planted(180, 92))
     many = [curve.rate_at((n + 0.5) / 1000) for n in range(1000)]
     mean = len(many) / sum(1 / each for each in many)
@@ -82,7 +82,7 @@ def test_a_rate_that_rises_is_no_spinning_disc():
     assert curve.ratio < 1
 
 
-def test_two_zones_lie_on_every_curve():
+def test_two_zones_are_too_few_for_a_curve():
     assert fit_curve(planted(180, 92, count=2)) is None
     assert fit_curve([]) is None
     assert fit_curve(planted(180, 92, count=1) * 9) is None

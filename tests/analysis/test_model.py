@@ -58,25 +58,25 @@ def test_stages_compose_overlapped_or_in_turn():
 
 
 def test_a_disk_that_is_slower_than_the_transfer_ends_so_much_after_it():
-    assert model.behind(120, 60, 0) == pytest.approx(60)
-    assert model.behind(120, 60, 0.35) == pytest.approx(1 / (1 / 60 + 0.35 / 120))
-    assert model.behind(120, 60, 1) == pytest.approx(model.in_turn((120, 60)))
+    assert model.rate_with_disk(120, 60, 0) == pytest.approx(60)
+    assert model.rate_with_disk(120, 60, 0.35) == pytest.approx(1 / (1 / 60 + 0.35 / 120))
+    assert model.rate_with_disk(120, 60, 1) == pytest.approx(model.in_turn((120, 60)))
 
 
 def test_a_disk_that_is_much_faster_catches_up_with_the_transfer():
-    assert model.behind(120, 3000, 0.35) == 120
-    assert model.behind(120, 150, 0.35) < 120
+    assert model.rate_with_disk(120, 3000, 0.35) == 120
+    assert model.rate_with_disk(120, 150, 0.35) < 120
 
 
 def test_of_a_transfer_and_a_disk_that_nobody_knows_nothing_is_known():
-    assert math.isinf(model.behind(math.inf, math.inf, 0.35))
-    assert model.behind(math.inf, 60, 0.35) == pytest.approx(60)
+    assert math.isinf(model.rate_with_disk(math.inf, math.inf, 0.35))
+    assert model.rate_with_disk(math.inf, 60, 0.35) == pytest.approx(60)
 
 
 @pytest.mark.parametrize(("rate", "transfer", "late"), [(50, 120, 0.35), (100, 117, 0.1)])
 def test_what_a_disk_needs_gives_the_rate_that_was_asked(rate, transfer, late):
     disk = model.needed_behind(rate, transfer, late)
-    assert model.behind(transfer, disk, late) == pytest.approx(rate)
+    assert model.rate_with_disk(transfer, disk, late) == pytest.approx(rate)
 
 
 def test_a_disk_needs_to_be_no_more_than_fast_beside_a_transfer_that_is_no_faster():

@@ -23,7 +23,7 @@ def run(program: str, *arguments: str | Path) -> subprocess.CompletedProcess[str
 
 
 @pytest.mark.parametrize(
-    ("program", "only", "cells"),
+    ("program", "cells_option", "cells"),
     [
         ("disk", "--only", "folder.read"),
         ("smb", "--cells", "3.1.1.plain.read,2.1.signed.write"),
@@ -31,13 +31,13 @@ def run(program: str, *arguments: str | Path) -> subprocess.CompletedProcess[str
     ],
 )
 def test_a_quick_run_writes_the_documented_cells_and_leaves_nothing(
-    tmp_path: Path, program: str, only: str, cells: str
+    tmp_path: Path, program: str, cells_option: str, cells: str
 ) -> None:
     left_before = set(MEMORY.glob("bottleneck-bench-*"))
     path, folder = tmp_path / "figures.json", tmp_path / "folder"
     folder.mkdir()
     options = ("--seconds", "1", "--folder", folder) if program == "disk" else ()
-    done = run(program, "--quick", "--pairs", "2", *options, "--json", path, only, cells)
+    done = run(program, "--quick", "--pairs", "2", *options, "--json", path, cells_option, cells)
     assert done.returncode == 0, done.stderr
     document = json.loads(path.read_text())
     assert [cell["name"] for cell in document["cells"]] == cells.split(",")
@@ -56,7 +56,7 @@ def test_a_quick_run_writes_the_documented_cells_and_leaves_nothing(
 
 
 @pytest.mark.parametrize(
-    ("program", "only", "wrong", "right"),
+    ("program", "cells_option", "wrong", "right"),
     [
         ("disk", "--only", "folder.erase", "planted.write"),
         ("smb", "--cells", "3.1.1.plain.read,nt2", "nt1.signed.write"),
@@ -64,9 +64,9 @@ def test_a_quick_run_writes_the_documented_cells_and_leaves_nothing(
     ],
 )
 def test_a_cell_that_does_not_exist_is_a_wrong_call_and_is_named(
-    program: str, only: str, wrong: str, right: str
+    program: str, cells_option: str, wrong: str, right: str
 ) -> None:
-    done = run(program, only, wrong)
+    done = run(program, cells_option, wrong)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"no such cell: {wrong.rpartition(',')[2]}" in done.stderr and right in done.stderr
 

@@ -46,8 +46,8 @@ def test_a_wanted_rate_says_what_has_to_rise_or_that_nothing_has(render):
     text = render(target_lines(main_copy("server-disk", 200e6)))
     assert "Needed for 200 MB/s: pull.uncached (3.1.1)" in text
     assert "- The server's disk must read" in text
-    there = render(target_lines(main_copy("server-disk", 10e6))).strip()
-    assert there == "pull.uncached (3.1.1) reaches 10.0 MB/s"
+    reached_text = render(target_lines(main_copy("server-disk", 10e6))).strip()
+    assert reached_text == "pull.uncached (3.1.1) reaches 10.0 MB/s"
     assert render(target_lines(main_copy("server-disk"))) == ""
     copy = main_copy("server-disk", 200e6)
     bare = replace(copy, target=replace(copy.target, needs=(), unknown=()))
@@ -55,7 +55,7 @@ def test_a_wanted_rate_says_what_has_to_rise_or_that_nothing_has(render):
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_two_reports_read_as_they_were_looked_at(comparison_text, golden, width):
+def test_the_comparison_is_its_golden_text(comparison_text, golden, width):
     text = comparison_text(load_report("lab-no-agent"), load_report("lab-with-agent"), width)
     golden(f"compare-{width}", text)
 
@@ -110,7 +110,7 @@ def other_facts(report):
 
 
 @pytest.mark.parametrize("verbose", [False, True])
-def test_each_kind_of_change_reads_as_it_was_looked_at(comparison_text, golden, verbose):
+def test_each_kind_of_change_is_its_golden_text(comparison_text, golden, verbose):
     """A fix is held against its prediction; no line is wider than the terminal."""
     disk, agent = load_report("server-disk"), load_report("lab-with-agent")
     pairs = {

@@ -76,7 +76,7 @@ def test_a_judgement_that_holds_tells_the_copy_that_was_judged(recorded_report):
     assert parse(output)[1] == "pull.uncached (3.1.1): 23.6 MB/s, limited by server disk: read"
 
 
-def test_of_a_run_that_measured_nothing_its_reason_is_the_one_line(judgement):
+def test_a_run_without_measurements_is_one_line_with_its_reason(judgement):
     why = "the run failed: 10.0.0.2: login: wrong user or password; check user and password"
     empty = replace(judgement.report, entries=(), status="failed")
     judgements = (Ruling("the run was completed", "run", "unknown", why), *judgement.judged)
@@ -115,7 +115,7 @@ def test_many_expectations_stay_within_what_nagios_keeps(judgement):
         ("20:10", ""),
     ],
 )
-def test_ranges_mean_what_they_meant_in_plain_numbers(judgement, text, expected):
+def test_ranges_are_written_in_plain_numbers_with_the_same_meaning(judgement, text, expected):
     one = Ruling("x", "tcp.pull", "ok", "x", 1.0, "seconds", text)
     written = parse(nagios_text(replace(judgement, judged=(one,))))[2]["tcp.pull"]["warn"]
     assert (written or "") == expected

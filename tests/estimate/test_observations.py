@@ -22,7 +22,7 @@ HEAD = {"schema": SCHEMA, "title": "A ticket", "date": "2026-11-20"}
 
 def report_with(**tables):
     document = {**HEAD, **tables}
-    assert observations.is_one(document)
+    assert observations.is_observations(document)
     return supplied_report.report_of(observations.loads(json.dumps(document).encode()))
 
 
@@ -84,7 +84,7 @@ def test_a_copy_without_a_rate_is_not_measured():
     assert step.initiator == "server" and isinstance(outcome, Skipped)
 
 
-def test_hosts_are_told_of_as_they_were_told():
+def test_facts_of_a_host_are_those_of_the_file():
     host = {"name": "nas", "system": "Linux 2.4", "cores": 2, "memory": "4GiB", "duplex": "half"}
     host |= {"mtu": 9000, "tcp_rmem": "1 2 3", "tcp_wmem": "4 5 6", "congestion_control": "reno"}
     facts = report_with(server=host, copy=[{"copy": "pull.cached"}]).server
@@ -116,7 +116,7 @@ def test_its_report_fits_the_schema_and_means_the_same_when_it_is_loaded_again()
     jsonschema.validate(document, report_schema.schema())
     again = report.loads(json.dumps(document).encode())
     assert diagnose(again) == diagnosis
-    assert not observations.is_one(document)
+    assert not observations.is_observations(document)
 
 
 def test_the_extremes_that_are_read_make_a_report_that_loads_again():
@@ -148,7 +148,7 @@ def test_a_disk_of_zones_moves_what_its_best_zone_does():
     assert rates(outcome).median == pytest.approx(200e6)
 
 
-def test_times_that_do_not_grow_have_no_line():
+def test_times_that_do_not_grow_have_no_fit():
     row = {"round_trips": 1, "time": "1 ms"}
     table = [{"message": "1kB", **row}, {"message": "2kB", **row}]
     ((_, outcome),) = report_with(latency=[{"connection": "cold", "table": table}]).entries
@@ -211,16 +211,16 @@ def test_what_is_wrong_is_said_in_one_line(tables, complaint):
         (b"#" * (256 << 10) + b"#", "larger than 262144 bytes"),
     ],
 )
-def test_what_is_no_such_file_is_said_in_one_line(content, complaint):
+def test_content_that_is_no_observations_file_is_refused_in_one_line(content, complaint):
     with pytest.raises(ReportError) as refused:
         observations.loads(content)
     assert complaint in str(refused.value) and "\n" not in str(refused.value)
 
 
-def test_a_report_is_none():
-    assert not observations.is_one({"schema": "copy-bottleneck/report/1"})
-    assert not observations.is_one({"tool": {"schema": SCHEMA}})
-    assert not observations.is_one({"schema": 10**6000})
+def test_a_report_is_no_observations_file():
+    assert not observations.is_observations({"schema": "copy-bottleneck/report/1"})
+    assert not observations.is_observations({"tool": {"schema": SCHEMA}})
+    assert not observations.is_observations({"schema": 10**6000})
     assert not observations.is_toml(b'{\n"schema" = "copy-bottleneck/observations/1"}')
 
 

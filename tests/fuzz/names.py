@@ -34,7 +34,7 @@ def one_input(data: bytes) -> None:
     sinks.plain(safe_name)
     assert len(safe_name) <= LONGEST and "\n" not in safe_name and safe(safe_name) == safe_name
     for text in (name, f"//{name}", f"\\\\{name}", f"smb://{name}", f"//host/{name}"):
-        place(text)
+        check_target(text)
     for text in (name, f"ssh://{name}", f"ssh://{name}@host", f"exec:{name}"):
         agent(text)
     redaction = Redaction()
@@ -44,7 +44,7 @@ def one_input(data: bytes) -> None:
         document(name, sinks.SINKS[len(data) % len(sinks.SINKS)])
 
 
-def place(text: str) -> None:
+def check_target(text: str) -> None:
     """Parses a target: a share, a folder, or a refusal in one line."""
     try:
         share = targets.parse(text)

@@ -112,7 +112,7 @@ def count(text: str, pattern: str) -> int:
     return int(counts[-1]) if counts else 0
 
 
-def trim(name: str) -> None:
+def extend_corpus(name: str) -> None:
     """Adds the smallest inputs that reach what the target's corpus does not."""
     seeds, smallest = HERE / "corpus" / name, HERE / "grown" / f"{name}-least"
     shutil.rmtree(smallest, ignore_errors=True)
@@ -150,7 +150,7 @@ def main() -> int:
         bad += tally.crashes + tally.hangs
         rows.append(tally)
         if options.keep:
-            trim(name)
+            extend_corpus(name)
         show(rows)
     return 1 if bad else 0
 

@@ -65,7 +65,7 @@ class Behaviour(Terms):
     does: Does = ()
 
 
-def first(moment: str, *edits: Edit, nth: int = 1, every: bool = False) -> tuple[Tamper, ...]:
+def alter(moment: str, *edits: Edit, nth: int = 1, every: bool = False) -> tuple[Tamper, ...]:
     return (Tamper(moment, edits, nth, every),)
 
 

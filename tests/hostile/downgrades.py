@@ -17,8 +17,8 @@ from behaviour import (
     SYMLINK,
     THIRD_HOST,
     Terms,
+    alter,
     attacks,
-    first,
 )
 from middle import SMB1, Message, Talk
 from server import answers
@@ -53,103 +53,103 @@ ELSEWHERE, MOVED = _symlink(THIRD_HOST), _redirection()
 DOWNGRADES = attacks(
     {
         Terms("told: ", "^smb1 ", dialect="", outcome="told"): {
-            "SMB2 spoilt, where SMB1 is on": first("negotiate", _spoilt_smb2)
+            "SMB2 spoilt, where SMB1 is on": alter("negotiate", _spoilt_smb2)
         },
         Terms("harmless: ", dialect="3.0", server="wishing", outcome="harmless"): {
-            "3.0's wish for encryption cleared, but the share's own": first(
+            "3.0's wish for encryption cleared, but the share's own": alter(
                 "logged in", e.unsigned, e.put(66, "H", 0)
             )
         },
         Terms("told: ", "^2.1 ", dialect="2.1", outcome="told"): {
-            "2.1 asked, greatest READ lowered": first("negotiate", e.put(96, "I", 65536))
+            "2.1 asked, greatest READ lowered": alter("negotiate", e.put(96, "I", 65536))
         },
         Terms("downgrade: ", TAMPERED, dialect=""): {
-            "3.1.1 to 3.0.2 of all dialects": first(
+            "3.1.1 to 3.0.2 of all dialects": alter(
                 ASKED, e.dialects(0x0202, 0x0210, 0x0300, 0x0302)
             ),
-            "3.1.1 to 3.0 of all dialects": first(ASKED, e.dialects(0x0202, 0x0210, 0x0300)),
-            "3.1.1 to 2.1 of all dialects": first(ASKED, e.dialects(0x0202, 0x0210)),
-            "3.1.1 to 2.0.2 of all dialects": first(ASKED, e.dialects(0x0202)),
-            "the reply says 3.0": (f"{TAMPERED}|offer", first("negotiate", e.put(68, "H", 0x0300))),
+            "3.1.1 to 3.0 of all dialects": alter(ASKED, e.dialects(0x0202, 0x0210, 0x0300)),
+            "3.1.1 to 2.1 of all dialects": alter(ASKED, e.dialects(0x0202, 0x0210)),
+            "3.1.1 to 2.0.2 of all dialects": alter(ASKED, e.dialects(0x0202)),
+            "the reply says 3.0": (f"{TAMPERED}|offer", alter("negotiate", e.put(68, "H", 0x0300))),
         },
         Terms("downgrade: "): {
-            "2.0.2 in place of 3.1.1 alone": ("does not offer", first(ASKED, e.dialects(0x0202))),
-            "no encryption context asked": (TAMPERED, first(ASKED, e.without_context(2, False))),
+            "2.0.2 in place of 3.1.1 alone": ("does not offer", alter(ASKED, e.dialects(0x0202))),
+            "no encryption context asked": (TAMPERED, alter(ASKED, e.without_context(2, False))),
             "no encryption context answered": (
                 TAMPERED,
-                first("negotiate", e.without_context(2, True)),
+                alter("negotiate", e.without_context(2, True)),
             ),
-            "no signing context asked": (TAMPERED, first(ASKED, e.without_context(8, False))),
+            "no signing context asked": (TAMPERED, alter(ASKED, e.without_context(8, False))),
             "no hash context answered": (
                 "invalid answer|does not offer",
-                first("negotiate", e.without_context(1, True)),
+                alter("negotiate", e.without_context(1, True)),
             ),
             "the hash's salt altered": (
                 TAMPERED + "|invalid answer|offer",
-                first("negotiate", e.flipped(-1)),
+                alter("negotiate", e.flipped(-1)),
             ),
-            "the client's login altered, 3.1.1": ("login", first("request:login", e.flipped(-1))),
-            "the challenge altered, 3.1.1": ("login", first("login", e.flipped(72 + 24))),
+            "the client's login altered, 3.1.1": ("login", alter("request:login", e.flipped(-1))),
+            "the challenge altered, 3.1.1": ("login", alter("login", e.flipped(72 + 24))),
             "the login's reply says guest": (
                 "guest",
-                first("logged in", e.unsigned, e.put(66, "H", 1)),
+                alter("logged in", e.unsigned, e.put(66, "H", 1)),
             ),
             "the login's reply says nobody": (
                 "guest",
-                first("logged in", e.unsigned, e.put(66, "H", 2)),
+                alter("logged in", e.unsigned, e.put(66, "H", 2)),
             ),
-            "the login's signature stripped, 3.1.1": (FORGED, first("logged in", e.unsigned)),
-            "the login's signature wrong, 3.1.1": (FORGED, first("logged in", e.flipped(50))),
-            "share's flags altered, 3.1.1": (FORGED, first("share", e.unsigned, e.put(68, "I", 0))),
+            "the login's signature stripped, 3.1.1": (FORGED, alter("logged in", e.unsigned)),
+            "the login's signature wrong, 3.1.1": (FORGED, alter("logged in", e.flipped(50))),
+            "share's flags altered, 3.1.1": (FORGED, alter("share", e.unsigned, e.put(68, "I", 0))),
         },
         Terms("downgrade: ", dialect="3.0"): {
-            "3.0 without encryption": (TAMPERED, first("negotiate", e.cleared(88, "I", 0x40))),
-            "client's capabilities cleared, 3.0": (TAMPERED, first(ASKED, e.put(72, "I", 0))),
-            "client's security mode altered, 3.0": (TAMPERED, first(ASKED, e.put(68, "H", 0))),
-            "share's flags altered, 3.0": (FORGED, first("share", e.unsigned, e.flipped(68))),
-            "the check of 3.0 forged": (FORGED, first("ioctl", e.unsigned)),
-            "the check of 3.0 refused": (FORGED, first("ioctl", e.failed(0xC00000BB))),
-            "the check of 3.0 dropped": (LATE, first("ioctl", e.dropped)),
+            "3.0 without encryption": (TAMPERED, alter("negotiate", e.cleared(88, "I", 0x40))),
+            "client's capabilities cleared, 3.0": (TAMPERED, alter(ASKED, e.put(72, "I", 0))),
+            "client's security mode altered, 3.0": (TAMPERED, alter(ASKED, e.put(68, "H", 0))),
+            "share's flags altered, 3.0": (FORGED, alter("share", e.unsigned, e.flipped(68))),
+            "the check of 3.0 forged": (FORGED, alter("ioctl", e.unsigned)),
+            "the check of 3.0 refused": (FORGED, alter("ioctl", e.failed(0xC00000BB))),
+            "the check of 3.0 dropped": (LATE, alter("ioctl", e.dropped)),
         },
         Terms("downgrade: ", TAMPERED, dialect="3.0.2"): {
-            "3.0.2 without large MTU": first("negotiate", e.cleared(88, "I", 0x4)),
-            "client's GUID altered, 3.0.2": first(ASKED, e.flipped(80)),
-            "the server's GUID altered, 3.0.2": first("negotiate", e.flipped(75)),
+            "3.0.2 without large MTU": alter("negotiate", e.cleared(88, "I", 0x4)),
+            "client's GUID altered, 3.0.2": alter(ASKED, e.flipped(80)),
+            "the server's GUID altered, 3.0.2": alter("negotiate", e.flipped(75)),
             "the check of 3.0 refused, with a false signature": (
                 FORGED,
-                first("ioctl", e.falsely_signed_failure(0xC00000BB)),
+                alter("ioctl", e.falsely_signed_failure(0xC00000BB)),
             ),
         },
         Terms("downgrade: ", TAMPERED, dialect="3.0", server="signing"): {
-            "3.0 where signing is not required": first("negotiate", e.cleared(66, "H", 2))
+            "3.0 where signing is not required": alter("negotiate", e.cleared(66, "H", 2))
         },
         Terms("downgrade: ", TAMPERED, server="signing"): {
-            "3.1.1 where signing is not required": first("negotiate", e.cleared(66, "H", 2)),
-            "the signed login's reply says guest": ("guest", first("logged in", e.put(66, "H", 1))),
+            "3.1.1 where signing is not required": alter("negotiate", e.cleared(66, "H", 2)),
+            "the signed login's reply says guest": ("guest", alter("logged in", e.put(66, "H", 1))),
         },
         Terms("downgrade: ", "guest", dialect="2.1"): {
-            "guest in a session of 2.1": first("logged in", e.unsigned, e.put(66, "H", 1))
+            "guest in a session of 2.1": alter("logged in", e.unsigned, e.put(66, "H", 1))
         },
         Terms("downgrade: ", "guest", dialect="smb1"): {
-            "guest in SMB1": first("logged in", e.unsigned, e.put(37, "H", 1)),
+            "guest in SMB1": alter("logged in", e.unsigned, e.put(37, "H", 1)),
             "SMB1 without NTLMv2": (
                 "SMB1",
-                first("negotiate", e.cleared(32 + 20, "I", 0x80000000), e.cleared(10, "H", 0x0800)),
+                alter("negotiate", e.cleared(32 + 20, "I", 0x80000000), e.cleared(10, "H", 0x0800)),
             ),
         },
         Terms("downgrade: ", FORGED, server="wishing"): {
-            "encryption wished, flag cleared": first("logged in", e.unsigned, e.put(66, "H", 0))
+            "encryption wished, flag cleared": alter("logged in", e.unsigned, e.put(66, "H", 0))
         },
         Terms("downgrade: ", FORGED, dialect="3.0", server="wishing"): {
-            "encryption wished, flag alone cleared, 3.0": first("logged in", e.put(66, "H", 0))
+            "encryption wished, flag alone cleared, 3.0": alter("logged in", e.put(66, "H", 0))
         },
         Terms(
             "downgrade: ", f"access is denied|signature|{GONE}", dialect="smb1", server="signing"
-        ): {"SMB1 where signing is not required": first("negotiate", e.cleared(35, "B", 0x0C))},
+        ): {"SMB1 where signing is not required": alter("negotiate", e.cleared(35, "B", 0x0C))},
         Terms("disguise: ", NOT_ASKED, server="signing"): {
-            "an OPEN's reply as a login's": first("open", e.disguised),
-            "a share's reply as a login's": first("share", e.disguised),
-            "a READ's reply as a login's": first("read", e.disguised),
+            "an OPEN's reply as a login's": alter("open", e.disguised),
+            "a share's reply as a login's": alter("share", e.disguised),
+            "a READ's reply as a login's": alter("read", e.disguised),
         },
     }
 )
@@ -157,11 +157,11 @@ DOWNGRADES = attacks(
 REDIRECTS = attacks(
     {
         Terms("redirect: ", "symbolic link"): {
-            "OPEN: a DFS link": ("DFS link", first("open", e.failed(PATH_NOT_COVERED), every=True)),
-            "OPEN: a symbolic link in 3.1.1": first(
+            "OPEN: a DFS link": ("DFS link", alter("open", e.failed(PATH_NOT_COVERED), every=True)),
+            "OPEN: a symbolic link in 3.1.1": alter(
                 "open", e.failed(SYMLINK, struct.pack("<II", 64, 0) + ELSEWHERE, 1), every=True
             ),
-            "OPEN: a symbolic link of garbage": first(
+            "OPEN: a symbolic link of garbage": alter(
                 "open", e.failed(SYMLINK, b"\xff" * 40, 255), every=True
             ),
             "NetBIOS sends elsewhere": (
@@ -170,23 +170,23 @@ REDIRECTS = attacks(
             ),
         },
         Terms("redirect: ", dialect="2.1"): {
-            "share: a DFS link": ("DFS link", first("share", e.failed(PATH_NOT_COVERED))),
+            "share: a DFS link": ("DFS link", alter("share", e.failed(PATH_NOT_COVERED))),
             "OPEN: a symbolic link": (
                 "symbolic link",
-                first("open", e.failed(SYMLINK, ELSEWHERE), every=True),
+                alter("open", e.failed(SYMLINK, ELSEWHERE), every=True),
             ),
             "the share moved": (
                 "share not found",
-                first("share", e.failed(BAD_NETWORK_NAME, MOVED, 1)),
+                alter("share", e.failed(BAD_NETWORK_NAME, MOVED, 1)),
             ),
         },
         Terms("redirect: ", "symbolic link", dialect="3.0"): {
-            "OPEN: a link to itself, for ever": first(
+            "OPEN: a link to itself, for ever": alter(
                 "open", e.failed(SYMLINK, _symlink("127.0.0.1")), every=True
             )
         },
         Terms("redirect: ", dialect="2.1", outcome="harmless"): {
-            "the share is a DFS root": first("share", e.put(72, "I", 8), e.put(68, "I", 3))
+            "the share is a DFS root": alter("share", e.put(72, "I", 8), e.put(68, "I", 3))
         },
     }
 )

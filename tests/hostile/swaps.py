@@ -47,7 +47,7 @@ from probes.stages import small_files, smb_copy  # noqa: E402
 
 UNTOUCHED, TOUCHED, NO_TRIAL = 0, 1, 69
 SEED, MIB = "5eed", 1 << 20
-LOST = (Refused, Unavailable, SmbError, OSError, ValueError)
+RUN_ERRORS = (Refused, Unavailable, SmbError, OSError, ValueError)
 OPEN = ("directory mask = 0777", "create mask = 0666", "force directory mode = 0777")
 SERVERS = {
     "plain": (),
@@ -79,15 +79,15 @@ class Place:
 
     def __post_init__(self) -> None:
         self.around, self.victim = self.share / "around", self.share / "alice"
-        self.papers, self.spare = self.victim / "papers", self.share / "mallory"
-        for folder in (self.around, self.victim, self.papers, self.spare):
+        self.papers, self.mallory = self.victim / "papers", self.share / "mallory"
+        for folder in (self.around, self.victim, self.papers, self.mallory):
             folder.mkdir()
-        for folder in (self.around, self.spare):
+        for folder in (self.around, self.mallory):
             folder.chmod(0o777)
         for name in ("thesis.doc", "source", "papers/source", "papers/pushed-0123456789abcdef"):
             (self.victim / name).write_bytes(random.randbytes(9500))
-        (self.spare / "own").write_bytes(random.randbytes(9500))
-        (self.victim / "swapper").hardlink_to(self.spare / "own")
+        (self.mallory / "own").write_bytes(random.randbytes(9500))
+        (self.victim / "swapper").hardlink_to(self.mallory / "own")
         self.before = self.state()
 
     @property
@@ -122,7 +122,7 @@ def instead_of(what: str, make: Callable[[Path, Place], None]) -> Callable[[Plac
 
     def swap(place: Place) -> None:
         path = getattr(place, what)
-        path.rename(place.spare / path.name)
+        path.rename(place.mallory / path.name)
         make(path, place)
 
     return swap
@@ -130,7 +130,7 @@ def instead_of(what: str, make: Callable[[Path, Place], None]) -> Callable[[Plac
 
 def folder_of_links(path: Path, place: Place) -> None:
     path.mkdir(0o777)
-    for file in (place.spare / path.name).iterdir():
+    for file in (place.mallory / path.name).iterdir():
         (path / file.name).symlink_to(THESIS)
 
 
@@ -143,12 +143,14 @@ THESIS = "../../alice/thesis.doc"
 SWAPS: dict[str, Callable[[Place], None]] = {
     "folder with links": instead_of("run_folder", folder_of_links),
     "folder is a link": instead_of("run_folder", lambda path, _: path.symlink_to("../alice")),
-    "folder is another's": instead_of("run_folder", lambda path, its: its.papers.rename(path)),
+    "folder is another's": instead_of("run_folder", lambda path, place: place.papers.rename(path)),
     "file is a link": instead_of("file", lambda file, _: file.symlink_to(THESIS)),
     "file is a hard link": instead_of(
-        "file", lambda file, its: file.hardlink_to(its.victim / "thesis.doc")
+        "file", lambda file, place: file.hardlink_to(place.victim / "thesis.doc")
     ),
-    "file is another": instead_of("file", lambda file, its: file.hardlink_to(its.spare / "own")),
+    "file is another": instead_of(
+        "file", lambda file, place: file.hardlink_to(place.mallory / "own")
+    ),
     "parent is a link": parent_is_link,
 }
 
@@ -202,7 +204,7 @@ class Attempt:
     def stage(self, module: ModuleType, setting: Any, peer: Endpoint) -> None:
         try:
             deque(module.initiate(setting, replace(peer, path="")), maxlen=0)
-        except LOST as error:
+        except RUN_ERRORS as error:
             self.errors.append(str(error))
         if self.case.agent:
             self.agent(peer)
@@ -210,10 +212,10 @@ class Attempt:
     def agent(self, peer: Endpoint) -> None:
         """Does what the server's agent does with the file that pulls read, and one of a push."""
         path = f"{self.place.share.parent}/" + peer.folder.replace("\\", "/")
-        for name in (served_file.source_name(path), *map(str, os.listdir(self.place.spare))):
-            with suppress(*LOST):
+        for name in (served_file.source_name(path), *os.listdir(self.place.mallory)):
+            with suppress(*RUN_ERRORS):
                 served_file.set_cache(path, "uncached", 0, name)
-            with suppress(*LOST):
+            with suppress(*RUN_ERRORS):
                 served_file.resize(path, name, 3 * MIB, SEED, 2.0)
 
     def run(self, setting: run_folder.Setting) -> None:
@@ -241,7 +243,7 @@ class Attempt:
         """Kills server and run, as at a container's end; the next start finds what lies there."""
         holder = os.fork()
         if not holder:
-            with suppress(*LOST), run_folder.hold(setting, self.peer):
+            with suppress(*RUN_ERRORS), run_folder.hold(setting, self.peer):
                 signal.pause()
             os._exit(1)
         until = time.monotonic() + WAIT_SECONDS
@@ -272,7 +274,7 @@ def attempt(case: Case, server: Samba, share: Path) -> tuple[bool, list[str], bo
         with anew if case.server == "no lasting identity" else nullcontext():
             setting = run_folder.Setting(os.urandom(16).hex(), case.dialect, seed=SEED)
             (tried.be_killed if case.step in ("sweep", "cleanup") else tried.run)(setting)
-    except LOST as error:
+    except RUN_ERRORS as error:
         tried.errors.append(str(error))
     place.give_back()
     later = place.state()
@@ -281,7 +283,7 @@ def attempt(case: Case, server: Samba, share: Path) -> tuple[bool, list[str], bo
     return tried.swapped, changed + sorted(set(later) - set(place.before)), is_told
 
 
-def tried(drawn: list[Case]) -> Iterator[tuple[Case, tuple[bool, list[str], bool]]]:
+def run_cases(drawn: list[Case]) -> Iterator[tuple[Case, tuple[bool, list[str], bool]]]:
     extra: Any = {"options": ["server min protocol = NT1"], "password": "correct-horse-47"}
     with ExitStack() as stack:
         name = stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp"))  # noqa: S108 - a disk
@@ -311,7 +313,7 @@ def main() -> int:
     rows: dict[str, dict[str, str]] = {}
     touched = swapped = 0
     drawn = random.sample(cases(), options.cases) if options.cases else cases()
-    for case, (did, changed, is_told) in tried(drawn):
+    for case, (did, changed, is_told) in run_cases(drawn):
         swapped += did
         touched += bool(changed)
         mark = "X" if changed else ("t" if is_told else ".") if did else "-"

@@ -19,7 +19,7 @@ from probes.programs import fio
 from probes.smb.client_end import FolderSink
 from probes.stages import disk, native_copy
 from tests.devices import loop_device
-from tests.living import until, within
+from tests.living import deadline_in, until
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or not Path("/dev/loop-control").exists(),
@@ -291,7 +291,7 @@ def test_fio_gets_a_descriptor_that_is_open_for_reading_and_is_told_to_read_alon
     fd = os.open(device.node, os.O_RDONLY)
     try:
         job = fio.Job(fd, "read", IMAGE_BYTES, 20.0, False, looping=True)
-        with fio.run_jobs([job], within()) as run:
+        with fio.run_jobs([job], deadline_in()) as run:
             run.wait_for_io()
             pid = run.process.pid
             arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
@@ -301,7 +301,7 @@ def test_fio_gets_a_descriptor_that_is_open_for_reading_and_is_told_to_read_alon
             opened = access_modes(pid, device)
             assert str(fd) in opened
             assert set(opened.values()) == {os.O_RDONLY}
-        wrong = fio.run_jobs([fio.Job(fd, "write", MIB, 1.0, False)], within())
+        wrong = fio.run_jobs([fio.Job(fd, "write", MIB, 1.0, False)], deadline_in())
         with pytest.raises(ValueError, match="reading only"):
             wrong.__enter__()
     finally:

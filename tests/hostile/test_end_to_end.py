@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import edits
 import pytest
 import server
-from behaviour import LOGON_FAILURE, first
+from behaviour import LOGON_FAILURE, alter
 from middle import run_middle
 from peaks import run_program
 
@@ -35,8 +35,8 @@ def ended(tmp_path_factory):
         shared = tmp_path_factory.mktemp("shared")
         options = ("server signing = mandatory",)
         real = stack.enter_context(private_samba(shared, password=SECRET, options=options))
-        guest = first("logged in", edits.unsigned, edits.put(66, "H", 1))
-        stripped = first("read", edits.unsigned, edits.payload_byte, every=True)
+        guest = alter("logged in", edits.unsigned, edits.put(66, "H", 1))
+        stripped = alter("read", edits.unsigned, edits.payload_byte, every=True)
         ends = (
             server.play(server.waits, secret),
             server.play(server.answers(b"\xff" * 4), secret),

@@ -11,7 +11,7 @@ import pytest
 
 from probes.smb import listing
 from probes.smb.smbprotocol_connection import Entry as Listed
-from tests.living import within
+from tests.living import deadline_in
 
 MIB = 1 << 20
 
@@ -43,7 +43,7 @@ def walk_server(monkeypatch: pytest.MonkeyPatch) -> Any:
 
         monkeypatch.setattr(listing, "open_path", opened)
         monkeypatch.setattr(listing, "list_folder", listed)
-        until = within(seconds)
+        until = deadline_in(seconds)
         entries = list(listing.walk(Session(), "top", until, listing.SkippedFiles()))
         assert len(opened_paths) <= listing.MOST_FOLDERS
         return entries

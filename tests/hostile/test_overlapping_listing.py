@@ -9,7 +9,7 @@ from pathlib import Path
 
 import edits
 import pytest
-from behaviour import first
+from behaviour import alter
 from middle import run_middle
 
 from probes.core.stage import Refused
@@ -58,7 +58,7 @@ def server(shared: Path) -> Iterator[Samba]:
 def test_a_listing_that_is_none_is_refused_and_the_server_named(
     server: Samba, listing: bytes
 ) -> None:
-    tampers = first("list", edits.listing(listing), every=True)
+    tampers = alter("list", edits.listing(listing), every=True)
     with run_middle((server.host, server.port), tampers, SECRET.encode()) as (port, witness):
         peer = replace(server.endpoint, host="127.0.0.1", port=port)
         with pytest.raises(Refused, match="127.0.0.1/.*list .*(the server sent|invalid)"):

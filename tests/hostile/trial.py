@@ -31,7 +31,7 @@ from typing import Any
 
 from behaviour import LATE, THIRD_HOST, Behaviour
 from downgrades import DOWNGRADES, REDIRECTS
-from lies import HOLDING, LIES, PROTECTED
+from lies import FOLDER_LIES, LIES, PROTECTED
 from middle import run_middle
 from peaks import peak_bytes
 from server import play
@@ -48,7 +48,7 @@ from probes.smb import run_folder
 from probes.stages import smb_copy
 
 BEHAVIOURS: tuple[Behaviour, ...] = sum(
-    (PROTECTED, LIES, HOLDING, DOWNGRADES, REDIRECTS, LATE_AT, WAITING, STRANGERS, HARMLESS), ()
+    (PROTECTED, LIES, FOLDER_LIES, DOWNGRADES, REDIRECTS, LATE_AT, WAITING, STRANGERS, HARMLESS), ()
 )
 EACH_ONCE = tuple(
     {

@@ -43,7 +43,7 @@ def test_each_side_sees_its_own_part_of_the_copy() -> None:
             timeout=100,
             check=False,
         )
-        outcome = [
+        leftovers = [
             host.run(["find", host.folder, "-name", "bottleneck*"]).stdout
             for host in (lab.client, lab.server)
         ]
@@ -54,4 +54,4 @@ def test_each_side_sees_its_own_part_of_the_copy() -> None:
         assert step["engine"] == "smbclient" and step["details"]["hash_ok"] is True
         assert step["details"]["cache"]["proven"] is True
         assert all(seconds > 0 for seconds in step["cpu_seconds"])
-    assert document["unclosed"] == [] and outcome == ["", ""]
+    assert document["unclosed"] == [] and leftovers == ["", ""]

@@ -42,9 +42,9 @@ def test_nothing_known_is_no_expectation():
     [
         (100e6, 1 << 40, None, 190 * plan.MIB),
         (1e6, 1 << 40, None, 2 * plan.MIB),
-        (120e3, 1 << 40, None, plan.LEAST_COPY_BYTES),
+        (120e3, 1 << 40, None, plan.SLOW_PATH_COPY_BYTES),
         (480e3, 1 << 40, None, plan.MIB),
-        (1.0, 1 << 40, None, plan.LEAST_COPY_BYTES),
+        (1.0, 1 << 40, None, plan.SLOW_PATH_COPY_BYTES),
         (1e12, 1 << 40, None, plan.LARGEST_COPY_BYTES),
         (None, 1 << 40, None, plan.UNKNOWN_COPY_BYTES),
         (100e6, 50 * plan.MIB + 5, None, 50 * plan.MIB),
@@ -80,7 +80,7 @@ def test_all_stages_before_the_copies_leave_half_of_the_budget(budget):
     times = plan.times(max(20.0, budget))
     loopback = max(0.4, 0.6 * max(20.0, budget) / 60.0)
     spent = 2 * loopback + 2 * (times.tcp + times.tcp_many)
-    spent += 2 * (times.fill + 2 * times.disk + times.disk_cached)
+    spent += 2 * (times.fill_source + 2 * times.disk + times.disk_cached)
     if budget >= plan.LEAST_DISK_BUDGET_SECONDS:
         spent += 2 * times.zones + times.synced
     assert spent < 0.5 * max(20.0, budget)

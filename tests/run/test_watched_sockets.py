@@ -172,7 +172,8 @@ def test_looks_are_told_by_columns_in_the_copys_own_time() -> None:
     rows = tuple(SocketLook(tick / 10, *range(17)) for tick in range(50))
     counts = tuple(CountLook(tick, 5, 6, 7, 8) for tick in (0.2, 0.9, 2.5))
     observed = Observations((), (), counts, 0.01)
-    columns = watched_sockets.looks(observed, replace(AT_CLIENT, rows=rows), began=0.25, lasted=2.0)
+    connection = replace(AT_CLIENT, rows=rows)
+    columns = watched_sockets.look_columns(observed, connection, began=0.25, lasted=2.0)
     connection = columns["connection"]
     first, *_, last = connection[SocketLook._fields[0]]
     assert (first, last) == pytest.approx((0.05, 1.95))
@@ -181,4 +182,4 @@ def test_looks_are_told_by_columns_in_the_copys_own_time() -> None:
     assert columns["threads"]["running"] == []
     # the counts around a copy stand for its beginning and its end
     assert columns["counts"][CountLook._fields[0]] == pytest.approx([0.0, 0.65, 2.0])
-    assert watched_sockets.looks(observed, None, 0.0, 1.0)["connection"] == {}
+    assert watched_sockets.look_columns(observed, None, 0.0, 1.0)["connection"] == {}

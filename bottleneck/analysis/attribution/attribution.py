@@ -23,7 +23,7 @@ class Attribution:
     shares: tuple[TimeShare, ...]
     """The largest first; they sum to 1."""
     view: str
-    """BOTH, HIDDEN or ALONE."""
+    """BOTH, THREADS_UNSEEN or ALONE."""
     time: Time
     """The time that the shares divide."""
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from statistics import mean
 
 from bottleneck.analysis.attribution import sender_socket
-from bottleneck.analysis.attribution.shares import NETWORK, UNKNOWN, Instant, Slice, split_by_chance
+from bottleneck.analysis.attribution.shares import NETWORK, UNKNOWN, Instant, Slice, split_by_ratios
 from bottleneck.analysis.attribution.thread import Shares
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import Connection, HostLooks, nearest
@@ -114,7 +114,7 @@ class Instants:
             ]
         unseen = self.server is not None and not ratios
         idle = frozenset({UNKNOWN if unseen else self._idle(look, seconds, blocker)})
-        pieces = split_by_chance((lasted, frozenset(works)), ratios)
+        pieces = split_by_ratios((lasted, frozenset(works)), ratios)
         return [(weight, at_work or idle) for weight, at_work in pieces]
 
     @cached_property

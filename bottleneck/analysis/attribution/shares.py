@@ -14,7 +14,7 @@ Instant = tuple[float, frozenset[Part]]
 Slice = tuple[float, list[Instant]]
 """Duration of one sample or time bin, and its instants, in no known order."""
 NETWORK: Part = ("network", "path")
-BOTH, HIDDEN, ALONE = "both hosts", "both hosts, without the server's threads", "{} alone"
+BOTH, THREADS_UNSEEN, ALONE = "both hosts", "both hosts, without the server's threads", "{} alone"
 """Views, by the hosts that were observed; the last one is of the host that makes the copy."""
 
 
@@ -60,10 +60,10 @@ class ViewResult:
 
     time: Time
     view: str
-    """BOTH, HIDDEN or ALONE."""
+    """BOTH, THREADS_UNSEEN or ALONE."""
 
 
-def split_by_chance(instant: Instant, ratios: Iterable[tuple[Part, float]]) -> list[Instant]:
+def split_by_ratios(instant: Instant, ratios: Iterable[tuple[Part, float]]) -> list[Instant]:
     """Splits an instant's weight by ratio, as if components worked independently."""
     pieces = [instant]
     for part, ratio in ratios:

@@ -12,8 +12,8 @@ from bottleneck.analysis.attribution.instants import Instants, Server
 from bottleneck.analysis.attribution.shares import (
     ALONE,
     BOTH,
-    HIDDEN,
     NETWORK,
+    THREADS_UNSEEN,
     UNKNOWN,
     Slice,
     ViewResult,
@@ -56,7 +56,7 @@ def shares_by_both_ends(copy: TimedCopy) -> ViewResult | None:
     if time.first[1] == copy.serving:
         time = replace(time, looks=min(time.looks, server_looks))
     # Without its threads, cores and iowait include the work of all other processes.
-    return ViewResult(time, BOTH if host.threads else HIDDEN)
+    return ViewResult(time, BOTH if host.threads else THREADS_UNSEEN)
 
 
 def shares_by_one_end(copy: TimedCopy) -> ViewResult | None:

@@ -159,7 +159,7 @@ class Axis:
     comparison; None: each group is a comparison."""
     remarks: Callable[[Report], Iterable[Comparison]] = lambda report: ()
     """Comparisons that the report states without figures."""
-    in_crowd: bool = True
+    is_unreliable_on_busy_cores: bool = True
     """Whether other processes on full cores make it unreliable."""
 
 

@@ -43,7 +43,7 @@ def all_comparisons(report: Report, limits: Limits) -> Iterator[Comparison]:
             doubt, crowd = _impossible(report, each), _crowd(report, each)
             if doubt:
                 yield replace(each, sentence=doubt, significant=False)
-            elif crowd and axis.in_crowd:
+            elif crowd and axis.is_unreliable_on_busy_cores:
                 sentence = f"Unreliable ({crowd}): {each.sentence}"
                 yield replace(each, sentence=sentence, significant=False)
             else:

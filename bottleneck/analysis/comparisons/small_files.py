@@ -155,5 +155,5 @@ SMALL_FILES = Axis(
         "{ten_thousand_files_seconds}[; the same data as one file, {same_as_one_file_seconds} at "
         "{large_bytes_per_second}].",
     ),
-    in_crowd=False,
+    is_unreliable_on_busy_cores=False,
 )

@@ -41,7 +41,7 @@ def _server_copy(pair: Cells) -> Cell:
     return next(each for each in pair if each.row["initiator"] == "server")
 
 
-def _same_end(pair: Cells) -> Cells:
+def _comparable_rates(pair: Cells) -> Cells:
     """Returns both copies by their acknowledged rate, if the server's was not flushed."""
     if _server_copy(pair).row["durable"]:
         return pair
@@ -57,7 +57,7 @@ def _is_by_our_server(pair: Cells) -> bool:
     return _server_copy(pair).row["engine_server"] in OURS
 
 
-def _started_apart(pair: Cells) -> tuple[float | None, bool]:
+def _start_difference(pair: Cells) -> tuple[float | None, bool]:
     ratio, significant = compare_with_noise(pair)
     return ratio, significant and not _is_by_our_server(pair)
 
@@ -86,7 +86,7 @@ def _initiator_figures(group: Group, groups: Groups) -> Row:
         "programs": " and ".join(each for each in engines if each != OWN) or None,
         "apart": group.significant,
         "guards": guards,
-        "guarded": guards["client"] != guards["server"],
+        "security_differs": guards["client"] != guards["server"],
     }
 
 
@@ -131,8 +131,8 @@ INITIATOR = Axis(
     equal="sender cache dialect is_of_file proven",
     varies="starter",
     names=("sender", "receiver"),
-    ends=_same_end,
-    apart=_started_apart,
+    ends=_comparable_rates,
+    apart=_start_difference,
     rows=_initiator_rows,
     leading=pick_widest,
     columns="direction cache dialect engine engine_server",
@@ -147,8 +147,8 @@ INITIATOR = Axis(
         "Started by the {slow.initiator}, the copy is slower{reason}",
         "The server's own copies were made by {programs}, the client's by this tool[{apart}; this "
         "may cause a part of the difference].",
-        "{guarded}The client's copies were {guards.client}, the server's {guards.server}; this may "
-        "cause or hide a difference.",
+        "{security_differs}The client's copies were {guards.client}, the server's {guards.server}; "
+        "this may cause or hide a difference.",
     ),
     remarks=_reported_comparisons,
 )
@@ -157,13 +157,14 @@ INITIATOR = Axis(
 def _late_pushes(report: Report) -> Iterator[Cell]:
     """Yields the pushes that were flushed, and acknowledged faster than they were durable."""
     for each in table.copies(report):
-        row, waits = each.row, steps.flag(each.result.plan.setting, "flushed") is not False
+        row, setting = each.row, each.result.plan.setting
+        waits_for_flush = steps.flag(setting, "flushed") is not False
         # Both rates are of one run, so that noise cannot make them differ.
-        safe = run_rate(median_run(each.result.outcome))
-        ratio = (row["acknowledged_bytes_per_second"] or 0.0) / safe
+        durable_rate = run_rate(median_run(each.result.outcome))
+        ratio = (row["acknowledged_bytes_per_second"] or 0.0) / durable_rate
         late = ratio >= REPEATED_RATIO and row["flush_seconds"] is not None
-        if row["verb"] == "push" and row["durable"] and waits and late:
-            figures = {**row, "durable_bytes_per_second": safe, "ratio": ratio}
+        if row["verb"] == "push" and row["durable"] and waits_for_flush and late:
+            figures = {**row, "durable_bytes_per_second": durable_rate, "ratio": ratio}
             yield replace(each, row=figures)
 
 
@@ -180,5 +181,5 @@ DURABILITY = Axis(
         "disk at {durable_bytes_per_second}. A program that does not wait for the flush shows at "
         "least {times} the real rate and finishes {flush_seconds} too early.",
     ),
-    in_crowd=False,
+    is_unreliable_on_busy_cores=False,
 )

@@ -50,7 +50,7 @@ class Row:
     side: str = ""
     """Side to act on: receiver, server, initiator, or that of a sign by this name; empty: the
     component's own."""
-    speaks: bool = False
+    is_evidence: bool = False
     """Whether the cause raises its component's likelihood, and does not only explain it."""
     passing: bool = False
     """Whether it does so, and holds at this moment: other steps' figures are void then."""
@@ -86,9 +86,9 @@ def support_of(copy: CopyFacts, part: Part) -> Support:
         return "reached"
     if any(row.passing for row in matches):
         return "passing"
-    if any(row.speaks for row in matches):
+    if any(row.is_evidence for row in matches):
         return "speaks"
-    is_similar = any(row.passing or row.speaks for row in rows(copy, part))
+    is_similar = any(row.passing or row.is_evidence for row in rows(copy, part))
     return "alike" if is_similar else ""
 
 
@@ -105,13 +105,13 @@ TABLE: dict[str, tuple[Row, ...]] = {
             "network/mtu",
             "MTUs differ",
             mtus_differ,
-            speaks=True,
+            is_evidence=True,
             trust=0.65,
             remedy="Test the path with full packets (`ping -M do -s 8972`), and use one MTU "
             "on all hops",
             sign="mtu-differs",
         ),
-        Row("network/duplex", "half duplex", has_claim("network/duplex"), speaks=True),
+        Row("network/duplex", "half duplex", has_claim("network/duplex"), is_evidence=True),
         Row("network/wrong-path", "slower path", sign("faster-path")),
         Row("bus/usb", "USB slower than the card", has_claim("bus/usb")),
         Row("bus/pcie", "slot slower than the card", has_claim("bus/pcie")),
@@ -206,7 +206,7 @@ TABLE: dict[str, tuple[Row, ...]] = {
             sign="small-buffer",
         ),
         Row("tcp/receive-window", "receive window", receives),
-        Row("tcp/congestion-control", "congestion window", sign("pinned"), speaks=True),
+        Row("tcp/congestion-control", "congestion window", sign("pinned"), is_evidence=True),
         Row("tcp/send-buffer", "send buffer", always),
     ),
     "disk": (
@@ -223,18 +223,18 @@ TABLE: dict[str, tuple[Row, ...]] = {
         Row("bus/usb", "USB slower than the disk", has_claim("bus/usb")),
         Row("bus/pcie", "slot slower than the disk", has_claim("bus/pcie")),
         Row("disk/sync", "synchronous writes", sign("synced"), passing=True, sign="synced"),
-        Row("disk/sync", "synchronous writes", has_claim("disk/sync"), speaks=True, trust=0.6),
+        Row("disk/sync", "synchronous writes", has_claim("disk/sync"), is_evidence=True, trust=0.6),
         Row(
             "memory/cache-size",
             "the file does not stay in the cache",
             has_claim("memory/cache-size"),
         ),
-        Row("memory/writeback", "writeback", has_claim("memory/writeback"), speaks=True),
+        Row("memory/writeback", "writeback", has_claim("memory/writeback"), is_evidence=True),
         Row("disk/write", "write", either(receives, sign("writes-most"))),
         Row("disk/read", "read", always),
     ),
     "cpu": (
-        Row("memory/swap", "swapping", has_claim("memory/swap"), speaks=True),
+        Row("memory/swap", "swapping", has_claim("memory/swap"), is_evidence=True),
         Row(
             "cpu/quota",
             "CPU quota",
@@ -268,20 +268,20 @@ TABLE: dict[str, tuple[Row, ...]] = {
             "smb/server-software",
             "server software",
             sign("server-waits"),
-            speaks=True,
+            is_evidence=True,
             trust=0.7,
             sign="server-waits",
         ),
         Row(
             "smb/server-software", "the server stands still", stands_still, passing=True, trust=0.6
         ),
-        Row("smb/dialect", "an old dialect", has_claim("smb/dialect"), speaks=True),
+        Row("smb/dialect", "an old dialect", has_claim("smb/dialect"), is_evidence=True),
         Row(
             "smb/dialect",
             "an old dialect",
             sign("faster-dialect"),
             side="server",
-            speaks=True,
+            is_evidence=True,
             trust=0.7,
             remedy="Use SMB 3 for this copy",
             sign="faster-dialect",
@@ -290,14 +290,14 @@ TABLE: dict[str, tuple[Row, ...]] = {
             "smb/signing",
             "signed packets",
             either(is_signing_program, has_claim("smb/signing")),
-            speaks=True,
+            is_evidence=True,
             trust=0.6,
         ),
         Row(
             "smb/encryption",
             "encrypted packets",
             has_claim("smb/encryption"),
-            speaks=True,
+            is_evidence=True,
             trust=0.6,
         ),
         Row(
@@ -305,7 +305,7 @@ TABLE: dict[str, tuple[Row, ...]] = {
             "the program's requests",
             sign("faster-program"),
             side="initiator",
-            speaks=True,
+            is_evidence=True,
             trust=0.7,
             sign="faster-program",
             remedy="Use the faster program, or let this one ask for more at a time",

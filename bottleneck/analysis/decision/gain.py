@@ -22,12 +22,12 @@ from bottleneck.analysis.decision.capability import (
 from bottleneck.analysis.decision.causes import rows
 from bottleneck.analysis.facts.counters import FAR_SECONDS
 from bottleneck.analysis.facts.record import ALLOWS, ALONE, NETWORK, SHOWN, CopyFacts, Level, Part
-from bottleneck.analysis.facts.rule_claims import PASSING
+from bottleneck.analysis.facts.rule_claims import NOT_REFUTABLE
 from bottleneck.analysis.finding import Named, Next, Rung
 from bottleneck.analysis.model import Band
 from bottleneck.analysis.steps import OWN
 
-READ_LATE, WRITE_LATE = Band(0.12, 0.07, 0.0), Band(0.5, 0.35, 0.2)
+READ_START_RATIO, WRITE_START_RATIO = Band(0.12, 0.07, 0.0), Band(0.5, 0.35, 0.2)
 """Share of the transfer's time that passes before the disk begins to work."""
 AWAKE_BYTES_PER_SECOND, LATEST_RATIO, LATE_DOUBT = 2e7, 0.9, 0.15
 """First flush of a push, by disks of 12 to 100 MB/s: start x disk's rate; latest start; error."""
@@ -99,8 +99,8 @@ def _gain(copy: CopyFacts, fixes: Sequence[Fix]) -> tuple[Part | None, Gain]:
         if reference.level.median < REACHED_RATIO * level:
             part = None  # something unknown limits it
         level = max(level, reference.level.median)
-    limit = None if part is None else Next(*words_of(copy, part, level, fixes), level)
-    bits = _exchange(copy, fixes, None if part is None else bands[part])
+    limit = None if part is None else Next(*limit_key(copy, part, level, fixes), level)
+    bits = _new_link_bits(copy, fixes, None if part is None else bands[part])
     if bits is not None:
         carries = model.link_payload(bits)
         link = Band(carries, carries, carries)
@@ -129,20 +129,20 @@ def _lowest(copy: CopyFacts, bands: Bands) -> Part | None:
     return part if NETWORK in bands or demonstrated_rate(copy, NETWORK) >= level else None
 
 
-def words_of(copy: CopyFacts, part: Part, level: float, fixes: Sequence[Fix] = ()) -> Named:
+def limit_key(copy: CopyFacts, part: Part, level: float, fixes: Sequence[Fix] = ()) -> Named:
     """Returns component, side and cause of a limit; transient causes left out."""
     limits = [likely_ceiling(copy, each.ceiling, fixes) for of, each in copy.claims if of == part]
-    loads = [e for e in limits if e.standing == "estimated" and e.cause not in PASSING]
+    loads = [e for e in limits if e.standing == "estimated" and e.cause not in NOT_REFUTABLE]
     if not loads:
         loads = [e for e in limits if e.component == "cpu" and e.standing == "at-least"]
     if loads:
         return min(loads, key=lambda each: abs(math.log(level / each.bytes_per_second))).key
-    row = next(each for each in rows(copy, part) if not each.passing and not each.speaks)
+    row = next(each for each in rows(copy, part) if not each.passing and not each.is_evidence)
     component, _, cause = row.words.partition("/")
     return component, row.side_of(copy, part), cause
 
 
-def _exchange(copy: CopyFacts, fixes: Sequence[Fix], following: Band | None) -> int | None:
+def _new_link_bits(copy: CopyFacts, fixes: Sequence[Fix], following: Band | None) -> int | None:
     link = next((each for each in fixes if each.is_link), None)
     if link is None:
         return None
@@ -163,8 +163,8 @@ def _unmeasured_component(
 ) -> tuple[Part, float] | None:
     """Returns a component with too few figures, and its highest observed rate; None: none."""
     for part in (NETWORK, ("disk", copy.receiver), ("disk", copy.sender)):
-        is_passed = part in copy.chain and (reference is None or part in reference.lacks)
-        if is_passed and part not in bands and demonstrated_rate(copy, part) < rate:
+        is_not_in_reference = part in copy.chain and (reference is None or part in reference.lacks)
+        if is_not_in_reference and part not in bands and demonstrated_rate(copy, part) < rate:
             return part, copy.highest(part, SHOWN)
     return None
 
@@ -199,10 +199,11 @@ def _composed_rate(copy: CopyFacts, bands: Bands, reference: Reference | None, e
         wide = Band.from_rate(reference.level).widened_band(TWIN_DOUBT)
         rate = float(getattr(wide, end))
     for part, band in bands.items():
-        is_passed = reference is None or part in reference.lacks
-        if part[0] == "disk" and is_passed and math.isfinite(band.median):
-            late = READ_LATE if part[1] == copy.sender else _unflushed_ratio(copy, band.median)
-            rate = model.behind(rate, getattr(band, end), getattr(late, end))
+        is_not_in_reference = reference is None or part in reference.lacks
+        if part[0] == "disk" and is_not_in_reference and math.isfinite(band.median):
+            is_read = part[1] == copy.sender
+            late = READ_START_RATIO if is_read else _unflushed_ratio(copy, band.median)
+            rate = model.rate_with_disk(rate, getattr(band, end), getattr(late, end))
     return rate
 
 
@@ -230,6 +231,6 @@ def share(copy: CopyFacts, path: float) -> float:
 def _unflushed_ratio(copy: CopyFacts, disk: float) -> Band:
     """Returns the share of a transfer that runs before the first flush; a slow disk: up to 1."""
     if copy.receiver == copy.initiator:
-        return WRITE_LATE
+        return WRITE_START_RATIO
     late = min(LATEST_RATIO, AWAKE_BYTES_PER_SECOND / disk)
     return Band(min(1.0, late + LATE_DOUBT), late, max(0.0, late - LATE_DOUBT))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.attribution import patterns
-from bottleneck.analysis.attribution.shares import BOTH, HIDDEN, ViewResult
+from bottleneck.analysis.attribution.shares import BOTH, THREADS_UNSEEN, ViewResult
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.views import best, is_far_and_empty, is_without_queue
 from bottleneck.analysis.facts.counters import counter_facts, cpu_counted, memory_wait
@@ -68,7 +68,7 @@ def watched_utilizations(report: Report, copy: Copy, timed: TimedCopy | None) ->
 
 
 def _view(result: ViewResult) -> View:
-    return "both" if result.view == BOTH else "hidden" if result.view == HIDDEN else "alone"
+    return "both" if result.view == BOTH else "hidden" if result.view == THREADS_UNSEEN else "alone"
 
 
 def _count_host(report: Report, copy: Copy, uses: dict[Part, float], asking: str) -> None:

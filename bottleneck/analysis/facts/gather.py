@@ -17,7 +17,7 @@ from bottleneck.analysis.facts.rule_claims import (
     claim_facts,
     claims_by_part,
     ignored_remark,
-    is_path_held,
+    is_path_unmeasured,
     refuting_transfer,
 )
 from bottleneck.analysis.facts.signs import signs
@@ -49,7 +49,7 @@ def gather(
     facts = (
         *time_facts,
         *claim_facts(copy, claimed),
-        *path_facts(report, copy, time, trip, is_path_held=is_path_held(claims)),
+        *path_facts(report, copy, time, trip, is_path_unmeasured=is_path_unmeasured(claims)),
         *transfers,
         *request_facts(report, copy, time.timed, trip),
         *(() if copy.step is None else cost_facts(report, copy.step, others)),

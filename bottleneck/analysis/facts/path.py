@@ -41,13 +41,13 @@ the bytes in flight; and at most (Little's law)."""
 
 
 def path_facts(
-    report: Report, copy: Copy, time: ViewFacts, rtt: float | None, *, is_path_held: bool
+    report: Report, copy: Copy, time: ViewFacts, rtt: float | None, *, is_path_unmeasured: bool
 ) -> Iterator[Fact]:
     """Yields facts about the path in a copy's direction, and about TCP at both ends of it.
 
-    is_path_held: whether something else than the path limited its tests.
+    is_path_unmeasured: whether something else than the path limited its tests.
     """
-    yield from _tests(report, copy, rtt, is_path_held)
+    yield from _tests(report, copy, rtt, is_path_unmeasured)
     yield from window_facts(report, copy, time.timed, rtt)
     yield from _link(report, copy, time.view not in ("counters", ""))
     if is_supplied(report) and rtt:
@@ -59,7 +59,7 @@ def path_facts(
 # -- TCP by itself ---------------------------------------------------------------------------------
 
 
-def _tests(report: Report, copy: Copy, rtt: float | None, is_path_held: bool) -> Iterator[Fact]:
+def _tests(report: Report, copy: Copy, rtt: float | None, is_unmeasured: bool) -> Iterator[Fact]:
     tests = hardware_limits.believed_steps(report, copy.sender)
     client_tests = [each for each in tests if is_of_client(report, each)]
     highest = max((each.rate.median for each in client_tests), default=0.0)
@@ -73,7 +73,7 @@ def _tests(report: Report, copy: Copy, rtt: float | None, is_path_held: bool) ->
         is_held = by_window or (by_cpu and model.looks_like(level.median, mtu) is None)
         # Losses slow each connection down by itself, and a copy has one connection.
         is_lossy = streams == 1 and _is_lossy(report, each)
-        is_whole = (level.median * 1.02 >= highest and not is_path_held) or is_lossy
+        is_whole = (level.median * 1.02 >= highest and not is_unmeasured) or is_lossy
         is_limit = is_whole and not is_held and not steps.on_one_host(report)
         yield Fact(NETWORK, ALONE if is_limit else SHOWN, level, words, _indices(each))
         if streams == 1 and copy.setting.streams in (None, 1):

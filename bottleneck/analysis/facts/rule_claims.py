@@ -18,7 +18,7 @@ REFUTED_RATIO = 1.1
 """Least other rate through a component / claimed limit at which the rate refutes the limit."""
 DISKLESS_RATIO = 1.5
 """Such a ratio for a CPU's limit by its load: a host moves more where it uses no disk."""
-PASSING = frozenset(("contention", "delay", "loss", "quota", "mtu", "zone", "seek", "sync"))
+NOT_REFUTABLE = frozenset(("contention", "delay", "loss", "quota", "mtu", "zone", "seek", "sync"))
 """Causes of one moment, packet size or place, which other steps cannot refute."""
 REFUTABLE = frozenset(("network", "tcp", "disk"))
 """Components whose limits other steps refute; so are limits by CPU load and by round trips."""
@@ -62,8 +62,8 @@ def claim_facts(copy: Copy, claims: Iterable[Claimed]) -> Iterator[Fact]:
         # A limit read off the copy itself is no second witness; nor is the rate that a disk would
         # reach without its limit.
         is_of_copy = ceiling.component == "disk" and copy_index in ceiling.steps
-        is_freed = kind == SHOWN and part in limited
-        if kind is not None and not is_of_copy and not is_freed:
+        is_without_limit = kind == SHOWN and part in limited
+        if kind is not None and not is_of_copy and not is_without_limit:
             rate, high = ceiling.bytes_per_second, ceiling.high_bytes_per_second
             level = Level(ceiling.low_bytes_per_second, rate, rate if claim.reached else high)
             yield Fact(part, kind, level, name_with_verb(ceiling), ceiling.steps)
@@ -79,7 +79,7 @@ def refuting_transfer(copy: Copy, claimed: Claimed, transfers: Iterable[Fact]) -
     is_load = ceiling.standing == "estimated" and ceiling.component in ("cpu", "instrument")
     is_refutable = is_load or ceiling.component in REFUTABLE or ceiling.cause == "round-trips"
     facts = []
-    if is_refutable and not is_bound and ceiling.cause not in PASSING:
+    if is_refutable and not is_bound and ceiling.cause not in NOT_REFUTABLE:
         threshold = (DISKLESS_RATIO if is_load else REFUTED_RATIO) * level
         facts += [e for e in transfers if e.part == part and e.level.median > threshold]
     rate = 0.0 if copy.step is None else copy.step.rate.median
@@ -97,7 +97,7 @@ def ignored_remark(claim: Claim, fact: Fact) -> str:
     )
 
 
-def is_path_held(claims: Iterable[Claim]) -> bool:
+def is_path_unmeasured(claims: Iterable[Claim]) -> bool:
     """Whether the tests of TCP alone were limited by something other than the path."""
     ceilings = [e.ceiling for e in claims if e.ceiling.component in ("network", "bus")]
     return bool(ceilings) and all(each.standing == "at-least" for each in ceilings)

@@ -94,51 +94,51 @@ def label(
     x: float,
     y: float,
     text: str,
-    name: str = "",
+    css_class: str = "",
     anchor: str = "start",
     width: float = float(WIDTH),
 ) -> str:
     """Returns a text with its base line at y, no wider than so many units."""
-    content = escape(shortened_text(text, width, "strong" in name))
+    content = escape(shortened_text(text, width, "strong" in css_class))
     side = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    css = f' class="{name}"' if name else ""
+    css = f' class="{css_class}"' if css_class else ""
     return f'<text x="{number(x)}" y="{number(y)}"{side}{css}>{content}</text>'
 
 
-def rect(x: float, y: float, width: float, height: float, name: str, tip: str = "") -> str:
+def rect(x: float, y: float, width: float, height: float, css_class: str, tip: str = "") -> str:
     """Returns a rectangle, at least half a unit wide and high; tip: shown when pointed at."""
-    return _shape("rect", name, tip, x=x, y=y, width=max(0.5, width), height=max(0.5, height))
+    return _shape("rect", css_class, tip, x=x, y=y, width=max(0.5, width), height=max(0.5, height))
 
 
-def line(x1: float, y1: float, x2: float, y2: float, name: str) -> str:
+def line(x1: float, y1: float, x2: float, y2: float, css_class: str) -> str:
     """Returns a straight line."""
-    return _shape("line", name, x1=x1, y1=y1, x2=x2, y2=y2)
+    return _shape("line", css_class, x1=x1, y1=y1, x2=x2, y2=y2)
 
 
-def polyline(points: Sequence[Point], name: str, tip: str = "") -> str:
+def polyline(points: Sequence[Point], css_class: str, tip: str = "") -> str:
     """Returns lines from point to point."""
-    return _shape("polyline", name, tip, points=_points(points))
+    return _shape("polyline", css_class, tip, points=_points(points))
 
 
-def area(points: Sequence[Point], name: str, tip: str = "") -> str:
+def area(points: Sequence[Point], css_class: str, tip: str = "") -> str:
     """Returns a filled shape around points."""
-    return _shape("polygon", name, tip, points=_points(points))
+    return _shape("polygon", css_class, tip, points=_points(points))
 
 
-def circle(x: float, y: float, radius: float, name: str, tip: str = "") -> str:
+def circle(x: float, y: float, radius: float, css_class: str, tip: str = "") -> str:
     """Returns a dot."""
-    return _shape("circle", name, tip, cx=x, cy=y, r=radius)
+    return _shape("circle", css_class, tip, cx=x, cy=y, r=radius)
 
 
-def square(x: float, y: float, radius: float, name: str, tip: str = "") -> str:
+def square(x: float, y: float, radius: float, css_class: str, tip: str = "") -> str:
     """Returns a square dot."""
-    return rect(x - radius, y - radius, 2 * radius, 2 * radius, name, tip)
+    return rect(x - radius, y - radius, 2 * radius, 2 * radius, css_class, tip)
 
 
-def diamond(x: float, y: float, radius: float, name: str, tip: str = "") -> str:
+def diamond(x: float, y: float, radius: float, css_class: str, tip: str = "") -> str:
     """Returns a square dot on its corner."""
     r = 1.3 * radius
-    return area(((x, y - r), (x + r, y), (x, y + r), (x - r, y)), name, tip)
+    return area(((x, y - r), (x + r, y), (x, y + r), (x - r, y)), css_class, tip)
 
 
 def upright_whisker(x: float, low: float, high: float, half: float = 3.0) -> str:
@@ -149,7 +149,7 @@ def upright_whisker(x: float, low: float, high: float, half: float = 3.0) -> str
     return _shape("path", "halo", d=path) + _shape("path", "whisker", d=path)
 
 
-def hatch(x: float, y: float, width: float, height: float, name: str) -> str:
+def hatch(x: float, y: float, width: float, height: float, css_class: str) -> str:
     """Returns rising lines that fill a rectangle and stay in it."""
     bits = []
     count = math.ceil((width + height) / HATCH_STEP)
@@ -159,19 +159,19 @@ def hatch(x: float, y: float, width: float, height: float, name: str) -> str:
         begin = (x, y + right) if right <= height else (x + right - height, y + height)
         end = (x + right, y) if right <= width else (x + width, y + right - width)
         bits.append(f"M{number(begin[0])} {number(begin[1])}L{number(end[0])} {number(end[1])}")
-    return _shape("path", f"thin {name}", d="".join(bits)) if bits else ""
+    return _shape("path", f"thin {css_class}", d="".join(bits)) if bits else ""
 
 
 def translate(x: float, y: float, shapes: Iterable[str]) -> str:
     return f'<g transform="translate({number(x)} {number(y)})">{"".join(shapes)}</g>'
 
 
-def _shape(tag: str, name: str, tip: str = "", **attributes: float | str) -> str:
+def _shape(tag: str, css_class: str, tip: str = "", **attributes: float | str) -> str:
     pairs = (
         f'{key}="{value if isinstance(value, str) else number(value)}"'
         for key, value in attributes.items()
     )
-    head = f'{tag} {" ".join(pairs)} class="{name}"'
+    head = f'{tag} {" ".join(pairs)} class="{css_class}"'
     return f"<{head}><title>{escape(tip)}</title></{tag}>" if tip else f"<{head}/>"
 
 

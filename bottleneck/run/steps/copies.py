@@ -190,7 +190,7 @@ class Copies:
             raise Unavailable(f"{DROPS} on the path; a copy would stall")
         self.clock.require_seconds(max(USEFUL_SECONDS, self.sizes.overhead_seconds()))
         size, _ = self.sizes.copy_bytes(self.dialect, copy, end)
-        if size < plan.LEAST_COPY_BYTES:
+        if size < plan.SLOW_PATH_COPY_BYTES:
             raise Unavailable(self.sources.why_no_copy(copy.startswith("pull")))
         first = min(size, self.files.source_bytes)
         again = copy.startswith("pull") and self.sizes.is_repeated(copy)

@@ -104,7 +104,7 @@ class ServerStartedCopies:
             self.clock.require_seconds()
             verb = copy.partition(".")[0]
             size = self._size(verb)
-            if size < plan.LEAST_COPY_BYTES:
+            if size < plan.SLOW_PATH_COPY_BYTES:
                 raise Unavailable(self.sources.why_no_copy(verb == "push"))
             make = self._push if verb == "push" else self._pull
             yield from make(step, copy, size, add_run)

@@ -151,7 +151,8 @@ class ClientShare:
         if size >= WHOLE_RATIO * source_bytes:
             return source_bytes, source.path
         assert self.world.server is not None
-        folder, grace = self.files.test_folder("server"), OPENING_SECONDS - self.world.times().fill
+        folder = self.files.test_folder("server")
+        grace = OPENING_SECONDS - self.world.times().fill_source
         holder = hold_source(self.world, self.clock, self.world.server, folder, size, grace)
         smaller = self.smaller = self.stack.enter_context(holder)()
         return int(smaller.facts["size_bytes"]), smaller.path
@@ -179,10 +180,10 @@ class ClientShare:
             return self.good_bytes
         name = self.name or new_name(self.path)
         query: dict[str, Any] = {"path": self.path, "file_name": name, "seed": self.world.seed}
-        query |= {"limit_seconds": self.world.times().fill, "create": not self.name}
+        query |= {"limit_seconds": self.world.times().fill_source, "create": not self.name}
         if not self.name and self.share.facts["engine_server"] == client_share.GIVEN:
             return self.good_bytes
-        seconds = self.world.times().fill + RESIZE_GRACE_SECONDS
+        seconds = self.world.times().fill_source + RESIZE_GRACE_SECONDS
         try:
             actual = int(self.world.client.ask("served-resize", seconds, size_bytes=size, **query))
         except (StageError, Refused, Unavailable):

@@ -99,7 +99,7 @@ def hold_source(
     setting = source_file.Setting(
         folder=folder,
         size_bytes=size_bytes,
-        seconds=world.times().fill,
+        seconds=world.times().fill_source,
         seed=world.seed,
         parts=parts,
     )
@@ -180,7 +180,7 @@ class Sources:
         """
         if not self.files.source_bytes:
             first = min(FIRST_BYTES, int(self.log.first_rates.get("push", FIRST_BYTES)))
-            rate = yield from self._fill(dialect, max(plan.LEAST_COPY_BYTES, first))
+            rate = yield from self._fill(dialect, max(plan.SLOW_PATH_COPY_BYTES, first))
             needed = min(MOST_BYTES, self.room_bytes(), int(rate * FILL_SECONDS))
             if needed > 2 * FIRST_BYTES:
                 yield from self._fill(dialect, needed // plan.MIB * plan.MIB)

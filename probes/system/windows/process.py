@@ -93,7 +93,7 @@ def end_with_parent(parent_pid: int, by: int = 0) -> None:
     """Does nothing: the parent's job ends this process."""
 
 
-def apart(by: int = 0) -> Dict[str, Any]:
+def detached_arguments(by: int = 0) -> Dict[str, Any]:
     """Returns subprocess's arguments for a program without our Ctrl-C; our job ends it."""
     return {"creationflags": ALONE}
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bottleneck.analysis.attribution.attribution import attribution_of
-from bottleneck.analysis.attribution.shares import ALONE, BOTH, HIDDEN
+from bottleneck.analysis.attribution.shares import ALONE, BOTH, THREADS_UNSEEN
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from tests.analysis.attribution.planted import (
     LOOKS,
@@ -160,7 +160,7 @@ def test_where_the_servers_threads_are_hidden_its_cores_tell() -> None:
     full = copy(True, WAITS, READ, looks(gets()), looks(sends(), counts=busy))
     assert (name_cap(disk), name_cap(full)) == ("disk/server", "cpu/server")
     attribution = attribution_of(disk)
-    assert attribution is not None and attribution.view == HIDDEN
+    assert attribution is not None and attribution.view == THREADS_UNSEEN
     run = pull(WAITS, threads=DISK)
     assert hidden(run.trace).serving is not None and unchanged_trace(run.trace) is run.trace
     attribution = attribution_of(run)

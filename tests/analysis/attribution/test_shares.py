@@ -7,7 +7,7 @@ import math
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bottleneck.analysis.attribution.shares import UNKNOWN, Instant, Time, split_by_chance
+from bottleneck.analysis.attribution.shares import UNKNOWN, Instant, Time, split_by_ratios
 from bottleneck.analysis.attribution.shares import shares_of_time as shares_of_slices
 
 STAGES = (("disk", "client"), ("disk", "server"), ("cpu", "server"), ("network", "path"))
@@ -63,7 +63,7 @@ def test_who_never_had_work_has_no_share(moments: list[Instant]) -> None:
 @quick
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_an_instant_in_which_a_stage_may_work_keeps_its_weight(one: float, other: float) -> None:
-    parts = split_by_chance((2.0, frozenset()), [(STAGES[0], one), (STAGES[1], other)])
+    parts = split_by_ratios((2.0, frozenset()), [(STAGES[0], one), (STAGES[1], other)])
     assert math.isclose(sum(weight for weight, _ in parts), 2.0)
     works = sum(weight for weight, stages in parts if STAGES[0] in stages)
     assert math.isclose(works, 2.0 * one, abs_tol=1e-9)

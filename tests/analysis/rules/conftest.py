@@ -87,7 +87,7 @@ def expect(
 
 
 @pytest.fixture
-def one_end(empty_world: Callable[..., Any]) -> Any:
+def no_agent(empty_world: Callable[..., Any]) -> Any:
     """A client whose disks are fast, and no agent on the server."""
     world = empty_world(agent=False)
     world.loopback("client", 2100)

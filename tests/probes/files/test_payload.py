@@ -77,6 +77,6 @@ def test_a_killed_run_of_small_files_is_proven_by_the_first_of_them() -> None:
     ring = payload.make_ring(b"seed")
     heads = {f"small-{number}-0a-0b": bytes(ring[number * 16384 :][:16]) for number in range(300)}
     heads["source-0a"] = b""
-    assert payload.proves(heads[name] for name in sorted(heads, key=payload.first))
+    assert payload.proves(heads[name] for name in sorted(heads, key=payload.proof_order))
     others = {name: head for name, head in heads.items() if not name.startswith("small-0-")}
-    assert not payload.proves(others[name] for name in sorted(others, key=payload.first))
+    assert not payload.proves(others[name] for name in sorted(others, key=payload.proof_order))

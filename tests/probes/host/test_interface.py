@@ -49,7 +49,7 @@ def test_without_rtnetlink_psutil_tells_the_same_of_name_address_and_mtu(monkeyp
     assert interface.interface_facts("127.0.0.1") is None
 
 
-WATCH = """
+FACTS_SCRIPT = """
 import dataclasses, json, sys
 from probes.host import interface
 found = {toward: interface.interface_facts(toward) for toward in sys.argv[1:]}
@@ -66,7 +66,7 @@ def namespace(lines: str, *toward: str):
         pytest.skip("network namespaces need root, unshare and ip")
     ended = subprocess.run(
         ["unshare", "-n", "sh", "-ec", f'{lines}\nexec "$0" -c "$1" {" ".join(toward)}']
-        + [sys.executable, WATCH],
+        + [sys.executable, FACTS_SCRIPT],
         capture_output=True,
         text=True,
         timeout=30,
@@ -107,7 +107,7 @@ def test_a_shaped_veth_with_a_small_mtu_tells_both():
     assert facts.lower == ()
 
 
-def test_a_zone_names_the_interface_and_a_neighbour_does_where_there_is_none():
+def test_the_interface_is_that_of_the_zone_or_else_of_the_neighbour():
     """Each interface has a route to link-local addresses; another host's zone is none here."""
     lines = """
     ip link add v0 type veth peer name v1

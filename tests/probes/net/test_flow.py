@@ -79,7 +79,7 @@ def test_the_payload_begins_again_only_beyond_what_a_compressor_looks_back(move,
     assert period_bytes > 64 << 10
     with pairs(1) as (senders, receivers):
         sending = Flow(senders)
-        sending.start_threads(move, source(move, 1 << 16), 1 << 16, living.within())
+        sending.start_threads(move, source(move, 1 << 16), 1 << 16, living.deadline_in())
         got = bytearray()
         while len(got) < 4 << 20:
             got += receivers[0].recv(1 << 16)
@@ -96,7 +96,7 @@ def test_a_call_that_waits_for_a_receiver_ends_with_the_stop(move):
     with pairs(1) as (senders, receivers):
         sending = Flow(senders)
         size = payload.LONGEST_BLOCK_BYTES
-        sending.start_threads(move, source(move, size), size, living.within(2.0))
+        sending.start_threads(move, source(move, size), size, living.deadline_in(2.0))
         assert not sending.ended.wait(2.5)  # nobody reads: the first call is still in the kernel
         sending.stop(socket.SHUT_WR)
         assert sending.ended.wait(SOON_SECONDS)
@@ -108,7 +108,7 @@ def test_a_call_that_waits_for_a_receiver_ends_with_the_stop(move):
 def test_what_went_before_a_stop_is_counted_to_the_byte():
     with pairs(1) as (senders, receivers):
         sending, receiving = Flow(senders), Flow(receivers)
-        sending.start_threads(flows.send, RING, 512, living.within())
+        sending.start_threads(flows.send, RING, 512, living.deadline_in())
         assert living.until(lambda: not writable(senders))  # full in the midst of a group
         sending.stop(socket.SHUT_WR)
         receiving.start_threads(flows.receive, 1 << 16)
@@ -122,7 +122,7 @@ def test_what_went_before_a_stop_is_counted_to_the_byte():
 def test_a_connection_that_breaks_before_its_time_is_an_error_with_a_reason():
     with pairs(1) as (senders, receivers):
         sending = Flow(senders)
-        sending.start_threads(flows.send, RING, 1 << 16, living.within())
+        sending.start_threads(flows.send, RING, 1 << 16, living.deadline_in())
         receivers[0].close()
         assert sending.ended.wait(SOON_SECONDS)
         sending.released.set()
@@ -134,7 +134,7 @@ def test_the_first_end_is_told_before_the_last():
         receiving = Flow(receivers)
         receiving.start_threads(flows.receive, 1 << 16)
         senders[0].shutdown(socket.SHUT_WR)
-        assert receiving.first.wait(SOON_SECONDS) and not receiving.ended.is_set()
+        assert receiving.one_ended.wait(SOON_SECONDS) and not receiving.ended.is_set()
         senders[1].shutdown(socket.SHUT_WR)
         assert receiving.ended.wait(SOON_SECONDS)
         receiving.released.set()

@@ -8,7 +8,7 @@ import pytest
 from probes.programs import copy_program
 from probes.programs.copy_program import CopyBroke, Program, start_copy
 from probes.system import tools
-from tests.living import ended, running, within
+from tests.living import deadline_in, ended, running
 
 CONTENT = os.urandom(3 << 20)
 
@@ -24,7 +24,7 @@ def copy(program, source, destination, descriptors=()):
     with start_copy(program, str(source), str(destination), descriptors) as copying:
         copying.ready()
         copying.begin()
-        return list(copying.progress(within(), 0.001))
+        return list(copying.progress(deadline_in(), 0.001))
 
 
 @pytest.mark.parametrize("same_filesystem", [True, False])
@@ -64,7 +64,7 @@ def test_progress_counts_what_was_written_since_the_gate_opened(tmp_path):
     with start_copy(program, "", "", ()) as copying:
         copying.ready()
         copying.begin()
-        for written in copying.progress(within(), 0.01):
+        for written in copying.progress(deadline_in(), 0.01):
             if written:
                 assert written == 9
                 break
@@ -76,7 +76,7 @@ def test_a_program_that_does_not_end_is_stopped_at_the_deadline():
         copying.ready()
         copying.begin()
         with pytest.raises(CopyBroke, match="no end within its time"):
-            list(copying.progress(within(0.0), 0.01))
+            list(copying.progress(deadline_in(0.0), 0.01))
         pid = copying._process.pid
     assert ended([pid])
 
@@ -89,11 +89,11 @@ def test_a_program_that_closes_its_stderr_is_watched_on(goes_on, says, tmp_path)
     with start_copy(program, str(tmp_path / "gate"), "", ()) as copying:
         copying.ready()
         copying.begin()
-        assert 4 in copying.progress(within(), 0.01)
+        assert 4 in copying.progress(deadline_in(), 0.01)
         if goes_on:
             (tmp_path / "gate").write_text("go\n")
         with pytest.raises(CopyBroke, match=f"^{says}"):
-            list(copying.progress(within() if goes_on else within(0.0), 0.01))
+            list(copying.progress(deadline_in() if goes_on else deadline_in(0.0), 0.01))
 
 
 def test_a_program_that_does_not_start_is_said_to():

@@ -13,7 +13,7 @@ from probes.core.stage import Unavailable
 from probes.files import unnamed_file
 from probes.programs import fio
 from probes.system import tools
-from tests.living import alive, ended, running, within
+from tests.living import alive, deadline_in, ended, running
 
 REPORTS = Path(__file__).parent / "fio_reports"
 MIB = 1024 * 1024
@@ -169,7 +169,7 @@ def test_a_fio_that_does_not_measure_is_a_failure_with_its_reason(
             pytest.raises(fio.FioFailed, match=says),
             fio.run_jobs(
                 [fio.Job(fd, "read", MIB, 0.1, False)],
-                deadline=within(0.5) if "tail" in does else within(),
+                deadline=deadline_in(0.5) if "tail" in does else deadline_in(),
             ) as run,
         ):
             run.wait_for_io()
@@ -224,7 +224,7 @@ def test_the_real_fio_writes_to_an_open_descriptor_and_creates_nothing(tmp_path)
     fd = unnamed_file.create(str(tmp_path))
     os.ftruncate(fd, 8 * MIB)
     job = fio.Job(fd, "write", 8 * MIB, 5.0, False)
-    with fio.run_jobs([job], within()) as run:
+    with fio.run_jobs([job], deadline_in()) as run:
         run.wait_for_io()
         (result,) = run.results()
     assert result.moved_bytes == 8 * MIB
@@ -237,11 +237,11 @@ STARTER = """
 import os, sys
 from probes.programs import fio
 from probes.files import unnamed_file
-from tests.living import within
+from tests.living import deadline_in
 fd = unnamed_file.create(sys.argv[1])
 os.pwrite(fd, os.urandom(1 << 20), 0)
 job = fio.Job(fd, "read", 1 << 20, 60.0, False, looping=True)
-with fio.run_jobs([job], within()) as run:
+with fio.run_jobs([job], deadline_in()) as run:
     run.wait_for_io()
     print(run.process.pid, flush=True)
     sys.stdin.read()

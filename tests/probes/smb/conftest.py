@@ -17,7 +17,7 @@ from probes.programs.samba import Samba, private_samba
 from probes.smb.frames import Wire, prepare
 from probes.smb.pipe1 import Link1, Pipe1
 from probes.smb.pipe2 import Link2, Pipe2
-from tests.living import GENEROUS_SECONDS, connected, within
+from tests.living import GENEROUS_SECONDS, connected, deadline_in
 
 PASSWORD = "correct horse 47 %&"
 
@@ -92,7 +92,7 @@ def pipe2(ends: tuple[Wire, Peer]) -> Callable[..., tuple[Pipe2, Peer]]:
 
     def piped(**changes: Any) -> tuple[Pipe2, Peer]:
         wire, peer = ends
-        wire.deadline = within()
+        wire.deadline = deadline_in()
         fields: dict[str, Any] = {"wire": wire, "session_id": SESSION, "tree_id": TREE}
         fields |= {"file_id": FILE2, "next_message_id": 10, "credits": 100, "multi_credit": True}
         fields |= {"max_read_bytes": 8 << 20, "max_write_bytes": 8 << 20}
@@ -108,7 +108,7 @@ def pipe1(ends: tuple[Wire, Peer]) -> Callable[..., tuple[Pipe1, Peer]]:
 
     def piped(**changes: Any) -> tuple[Pipe1, Peer]:
         wire, peer = ends
-        wire.deadline = within()
+        wire.deadline = deadline_in()
         fields: dict[str, Any] = {"wire": wire, "user_id": USER, "tree_id": TREE, "file_id": FILE1}
         fields |= {"flags2": 0x4000, "max_read_bytes": 130048, "max_write_bytes": 130048}
         fields |= {"max_requests": 3, "signer": None, "sequence": 4}

@@ -14,7 +14,7 @@ from probes.files.served_file import source_name
 from probes.smb import leftovers
 from probes.smb.leftovers import Setting, hold
 from probes.smb.smbprotocol_session import Smb2Session
-from tests.living import within
+from tests.living import deadline_in
 
 NAMES = [f"bottleneck-{number:032x}" for number in range(5)]
 
@@ -123,9 +123,9 @@ def test_a_folder_that_is_there_after_its_removal_is_told(
     try:
         # As if its file had come after the look: a server deletes no such folder, and says nothing.
         monkeypatch.setattr(leftovers, "entries", lambda *_: iter(()))
-        assert leftovers.remove(session, NAMES[0], within()) == "it is no longer empty"
+        assert leftovers.remove(session, NAMES[0], deadline_in()) == "it is no longer empty"
         (folder / NAMES[1] / source_name(NAMES[1])).unlink()
-        assert leftovers.remove(session, NAMES[1], within()) == ""
+        assert leftovers.remove(session, NAMES[1], deadline_in()) == ""
     finally:
         session.disconnect()
     assert (folder / NAMES[0] / source_name(NAMES[0])).exists()

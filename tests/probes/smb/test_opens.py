@@ -17,7 +17,7 @@ from probes.smb.pipe import CreatedFile
 from probes.smb.pipe2 import CLOSE, CREATE, ECHO, READ, SET_INFO, WRITE, identity_of
 from probes.smb.status import ServerSaid, error_context
 from probes.stages.small_files import SmallFiles
-from tests.living import within
+from tests.living import deadline_in
 
 SESSION, TREE = 0xABC, 5
 RING = payload.make_ring(b"seed")
@@ -229,7 +229,7 @@ def test_a_server_with_few_handles_gets_as_many_files_as_it_opens(open_store: An
 
 def test_what_was_made_at_once_is_pulled_one_by_one(open_store: Any) -> None:
     files, store = open_store(handle_limit=30)
-    files.make(29, within())
+    files.make(29, deadline_in())
     assert len(files.numbers) == 29
     assert sorted(map(bytes, store.contents.values())) == sorted(
         bytes(payload.block(RING, number * SIZE, SIZE)) for number in range(29)
@@ -238,7 +238,7 @@ def test_what_was_made_at_once_is_pulled_one_by_one(open_store: Any) -> None:
         timed = files.pull(number)
         assert timed.round_trips == 3 and timed.seconds > 0
     assert files.intact and store.most_seen == 30
-    files.make(40, within())
+    files.make(40, deadline_in())
     assert len(files.numbers) == 30
     files.remove()
     assert store.contents == {}

@@ -14,7 +14,7 @@ from probes.smb.pipe1 import WRITE as WRITE1
 from probes.smb.pipe2 import ECHO, FLUSH, READ, WRITE
 from probes.smb.protection import Md5, Signer, signer
 from probes.smb.status import ServerSaid
-from tests.living import within
+from tests.living import deadline_in
 
 SESSION, TREE, FILE = 0xABC, 5, b"f" * 16
 KIB = 1024
@@ -140,7 +140,7 @@ def test_a_pending_reply_is_counted_and_its_credits_kept(pipe2: Any) -> None:
 def test_pending_replies_end_at_the_deadline(pipe2: Any, ends: Any, run_in_thread: Any) -> None:
     pipe, peer = pipe2()
     pipe.read(0, buffer(4))
-    pipe.limit(within(0.2))
+    pipe.limit(deadline_in(0.2))
 
     def promise() -> None:
         try:

@@ -16,7 +16,7 @@ SHORT = latency.Setting(0.5, HERE)
 @pytest.fixture
 def fake_time(monkeypatch):
     """The stage's time passes as it looks at its clock, and not while this host is kept waiting."""
-    clock = living.FakeClock(living.within(0.0), step=0.001)
+    clock = living.FakeClock(living.deadline_in(0.0), step=0.001)
     for module in (latency, warm):
         monkeypatch.setattr(module, "time", clock)
 

@@ -100,7 +100,7 @@ def test_each_round_trip_of_a_file_costs_the_paths_delay(
 def test_the_time_bounds_the_number_of_files(
     run_folder: Any, run_stage: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = living.FakeClock(living.within(0.0), step=0.005)
+    clock = living.FakeClock(living.deadline_in(0.0), step=0.005)
     monkeypatch.setattr(small_files, "time", clock)
     with run_folder() as (peer, _, _):
         for verb in small_files.VERBS:

@@ -119,7 +119,8 @@ def test_a_copy_for_a_time_starts_its_source_again_or_stops_within(
         moved_bytes = []
         for copying, there in (pulled, peer), (pushed, peer_with_source):
             with monkeypatch.context() as slower:
-                slower.setattr(smb_copy, "time", living.FakeClock(living.within(0.0), step=0.001))
+                clock = living.FakeClock(living.deadline_in(0.0), step=0.001)
+                slower.setattr(smb_copy, "time", clock)
                 samples, details = run(copying, there)
             moved_bytes.append(samples[-1].moved_bytes)
             assert details["hash_ok"] is True
@@ -420,7 +421,7 @@ def test_no_more_of_the_users_file_is_asked_for_when_the_time_is_over(
         copying = setting(
             "file.pull.cached", end="folder", size_bytes=1 << 30, most_seconds=0.3, **options
         )
-        clock = living.FakeClock(living.within(0.0), step=0.001)
+        clock = living.FakeClock(living.deadline_in(0.0), step=0.001)
         monkeypatch.setattr(smb_copy, "time", clock)
         samples, _ = run(copying, peer)
         assert 0 < samples[-1].moved_bytes < size

@@ -27,7 +27,7 @@ NT1 = "server min protocol = NT1"
 def fake_time(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gives the stage a clock that advances 1 ms at each reading, however slow this host is."""
     if not request.node.get_closest_marker("long"):
-        clock = living.FakeClock(living.within(0.0), step=0.001)
+        clock = living.FakeClock(living.deadline_in(0.0), step=0.001)
         for module in (smb_matrix, transfer):
             monkeypatch.setattr(module, "time", clock)
         monkeypatch.setattr(smb_matrix, "GRACE_SECONDS", living.GENEROUS_SECONDS)
@@ -38,7 +38,7 @@ def setting(verb: str, dialect: str = "3.1.1", **changes: Any) -> smb_matrix.Set
     return smb_matrix.Setting(verb=verb, dialect=dialect, **fields)
 
 
-def look(samples: list[Sample], details: Details) -> None:
+def check_matrix(samples: list[Sample], details: Details) -> None:
     """Checks what holds for every matrix that was measured."""
     assert samples[-1].moved_bytes > 0 and samples[-1].moved_bytes % details["request_bytes"] == 0
     assert details["hash_ok"] is True
@@ -69,7 +69,7 @@ def test_every_dialect_and_security_is_measured_both_ways_and_leaves_nothing(
         for verb in ("pull", "push"):
             one = setting(verb, dialect, security=security)
             samples, details = run_stage(smb_matrix, one, peer)
-            look(samples, details)
+            check_matrix(samples, details)
             assert details["dialect"] == dialect
             assert (details["signing"] is not None) == (security == "signed")
             assert (details["encryption"] is not None) == (security == "encrypted")
@@ -96,7 +96,7 @@ def test_a_server_with_few_credits_has_cells_of_what_it_grants(
 ) -> None:
     with run_folder("smb2 max credits = 8", source_bytes=SIZE) as (peer, _, _):
         for verb in ("pull", "push"):
-            look(*run_stage(smb_matrix, setting(verb), peer))
+            check_matrix(*run_stage(smb_matrix, setting(verb), peer))
 
 
 def test_a_server_that_takes_two_requests_at_once_has_no_deeper_cell(
@@ -104,7 +104,7 @@ def test_a_server_that_takes_two_requests_at_once_has_no_deeper_cell(
 ) -> None:
     with run_folder(NT1, "max mux = 2", source_bytes=SIZE) as (peer, _, _):
         samples, details = run_stage(smb_matrix, setting("pull", "smb1"), peer)
-        look(samples, details)
+        check_matrix(samples, details)
         assert max(cell["depth"] for cell in details["cells"]) <= 2
 
 
@@ -117,7 +117,7 @@ def test_a_round_trip_bounds_what_is_in_flight(
         far = replace(peer, port=relay_to(server.port, 0.01))
         for verb in ("pull", "push"):
             samples, details = run_stage(smb_matrix, setting(verb, seconds=0.6), far)
-            look(samples, details)
+            check_matrix(samples, details)
             assert details["rtt_low_seconds"] >= 0.02
             assert (64 * KIB, 1) in {
                 (cell["request_bytes"], cell["depth"]) for cell in details["cells"]
@@ -143,7 +143,7 @@ def test_wrong_content_is_told(run_folder: Any, run_stage: Any) -> None:
         assert ended.value.value["hash_ok"] is False
 
 
-def pause(setting: smb_matrix.Setting, peer: Endpoint) -> Any:
+def open_window(setting: smb_matrix.Setting, peer: Endpoint) -> Any:
     """Returns a running matrix whose window has just opened."""
     running = smb_matrix.initiate(setting, peer)
     assert next(running) == Sample(0.0, 0)
@@ -155,7 +155,7 @@ def test_a_server_killed_in_mid_window_is_one_line_that_names_it(
     run_folder: Any, verb: str
 ) -> None:
     with run_folder("", source_bytes=SIZE) as (peer, folder, server):
-        running = pause(setting(verb), peer)
+        running = open_window(setting(verb), peer)
         for child in psutil.Process(server.process_id).children(recursive=True):
             child.kill()
         with pytest.raises(
@@ -167,7 +167,7 @@ def test_a_server_killed_in_mid_window_is_one_line_that_names_it(
 
 def test_a_server_that_takes_its_credits_back_is_no_rate(run_folder: Any, monkeypatch: Any) -> None:
     with run_folder(source_bytes=SIZE) as (peer, _, _):
-        running = pause(setting("pull"), peer)
+        running = open_window(setting("pull"), peer)
         monkeypatch.setattr(Pipe2, "affords", lambda pipe, size: size // 2)
         with pytest.raises(SmbError, match="without credits for its requests"):
             list(running)
@@ -178,7 +178,7 @@ def test_a_source_that_is_too_short_is_told(run_folder: Any) -> None:
         run_folder(source_bytes=MIB) as (peer, _, _),
         pytest.raises(ValueError, match=f"has {MIB} bytes, {SIZE} are to be read"),
     ):
-        pause(setting("pull"), peer)
+        open_window(setting("pull"), peer)
 
 
 FLIGHTS = [size * depth for size in (1 << 16, 1 << 20, 1 << 22) for depth in (1, 2, 4, 8, 16)]

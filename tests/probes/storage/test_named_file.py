@@ -17,7 +17,7 @@ MIB = 1 << 20
 
 
 @pytest.fixture
-def carried_out(drain):
+def measure_file(drain):
     def run(path, size_bytes=1 << 40, seconds=10.0):
         options = {"path": str(path), "pattern": "file"}
         folder = str(Path(path).parent)
@@ -40,10 +40,10 @@ def user_file(tmp_path):
 
 
 def test_the_whole_blocks_of_the_file_are_read_once_and_nothing_of_it_changes(
-    carried_out, user_file
+    measure_file, user_file
 ):
     earlier = user_file.stat()
-    samples, details = carried_out(user_file)
+    samples, details = measure_file(user_file)
     assert samples[-1].moved_bytes == 8 * MIB
     later = user_file.stat()
     assert (later.st_atime_ns, later.st_mtime_ns) == (earlier.st_atime_ns, earlier.st_mtime_ns)
@@ -57,17 +57,17 @@ def test_the_whole_blocks_of_the_file_are_read_once_and_nothing_of_it_changes(
     json.dumps(details, allow_nan=False)
 
 
-def test_what_is_read_past_the_cache_is_proven_though_the_file_is_cached(carried_out, user_file):
+def test_what_is_read_past_the_cache_is_proven_though_the_file_is_cached(measure_file, user_file):
     facts = folders.folder_facts(str(user_file.parent))
     if facts.filesystem not in ("ext4", "xfs") or facts.device is None:
         pytest.skip("needs a file system with direct I/O on a device that counts")
-    _, details = carried_out(user_file)
+    _, details = measure_file(user_file)
     assert (details["direct"], details["cache"]["proven"]) == (True, True)
     assert details["device_read_bytes"] >= 8 * MIB
 
 
 def test_what_was_never_written_is_told_and_its_rate_not_called_uncached(
-    carried_out, tmp_path, monkeypatch
+    measure_file, tmp_path, monkeypatch
 ):
     device = folders.folder_facts(str(tmp_path)).device
     quiet = foreign_io.look(device)
@@ -77,19 +77,19 @@ def test_what_was_never_written_is_told_and_its_rate_not_called_uncached(
     path = tmp_path / "sparse"
     path.touch()
     os.truncate(path, 4096 * MIB)
-    samples, details = carried_out(path, 64 * MIB)
+    samples, details = measure_file(path, 64 * MIB)
     assert samples[-1].moved_bytes == 64 * MIB
     assert (details["device_read_bytes"], details["cache"]["proven"]) == (0, False)
     if details["place"] is not None:
         assert details["place"]["unwritten_bytes"] == 4096 * MIB
 
 
-def test_size_and_time_bound_the_reading(carried_out, user_file):
-    samples, _ = carried_out(user_file, 3 * MIB)
+def test_size_and_time_bound_the_reading(measure_file, user_file):
+    samples, _ = measure_file(user_file, 3 * MIB)
     assert samples[-1].moved_bytes == 3 * MIB
 
 
-def test_nothing_but_a_regular_file_is_opened(carried_out, tmp_path):
+def test_nothing_but_a_regular_file_is_opened(measure_file, tmp_path):
     """Neither hangs nor opens: a FIFO has no writer, a socket no listener."""
     os.mkfifo(tmp_path / "fifo")
     with socket.socket(socket.AF_UNIX) as listening:
@@ -106,7 +106,7 @@ def test_nothing_but_a_regular_file_is_opened(carried_out, tmp_path):
         (Path("/proc/self/mountinfo"), "smaller than 1 MiB"),
     ):
         with pytest.raises(Unavailable, match=sentence):
-            carried_out(path)
+            measure_file(path)
 
 
 @pytest.mark.parametrize("depth", [1, 4])

@@ -15,7 +15,7 @@ import pytest
 from probes.core.stage import Refused, Unavailable
 from probes.system import child
 from probes.system.child import NoAnswer, call_until, is_held
-from tests.living import ended, within
+from tests.living import deadline_in, ended
 
 
 def events_of(work):
@@ -127,7 +127,7 @@ def test_a_probes_child_is_private():
 
 
 def test_what_a_call_returns_or_raises_comes_through():
-    until = within()
+    until = deadline_in()
     assert call_until("here", until, lambda: 7) == 7
     assert call_until("here", until, lambda: None) is None
     with pytest.raises(OSError, match="stale"):
@@ -137,14 +137,14 @@ def test_what_a_call_returns_or_raises_comes_through():
 def test_a_call_that_does_not_come_back_is_left_behind_and_named():
     release = threading.Event()
     with pytest.raises(NoAnswer, match=r"/mnt/media: no answer within \d+\.\d s\Z"):
-        call_until("/mnt/media", within(0.05), release.wait)
+        call_until("/mnt/media", deadline_in(0.05), release.wait)
     release.set()
 
 
 def test_a_deadline_that_is_over_waits_no_longer():
     release = threading.Event()
     with pytest.raises(NoAnswer):
-        call_until("here", within(-5), release.wait)
+        call_until("here", deadline_in(-5), release.wait)
     release.set()
 
 

@@ -37,7 +37,7 @@ def test_a_pid_that_was_given_again_is_one_that_ended():
     assert processes.inherited_seconds(earlier, later) == {5: 0.5}
 
 
-WATCHED = "the same look each time"
+WATCH_KEY = "first watch"
 
 
 def other(pid, parent=1, cpu=0.0, reaped=0.0, core=0, started=5, kernel=False):
@@ -51,7 +51,7 @@ class Readings:
         self.account = processes.Account()
         self.clock_seconds = 0.0
 
-    def take(self, *stats, servers=(), ours=(), cores=(0,), watched=WATCHED):
+    def take(self, *stats, servers=(), ours=(), cores=(0,), watched=WATCH_KEY):
         """Returns the growth of others' CPU seconds with this reading."""
         seconds_before = self.account.other_cpu_seconds
         self.clock_seconds += 1.0
@@ -117,7 +117,7 @@ def test_a_server_that_ended_keeps_its_time_up_to_its_end(readings):
     assert readings.of_servers() == pytest.approx(2.5), "what comes later is not its"
 
 
-def test_another_clients_server_that_ends_with_it_lends_no_lifetime(readings):
+def test_the_past_of_another_clients_ended_server_is_not_counted(readings):
     readings.take(other(70), other(71, 70, cpu=2.0), other(72, 70, cpu=900.0), servers=[71])
     readings.take(other(70, reaped=902.5))
     assert readings.of_servers() == pytest.approx(2.5)
@@ -130,7 +130,7 @@ def test_a_server_whose_connection_closed_stays_one_while_it_lives(readings):
     assert readings.account.living_servers() == {71}
 
 
-def test_another_look_begins_anew(readings):
+def test_another_watch_starts_without_servers(readings):
     readings.take(other(70), other(71, 70, cpu=2.0), servers=[71])
     readings.take(other(70), other(71, 70, cpu=2.0), watched="another")
     assert readings.account.living_servers() == set()

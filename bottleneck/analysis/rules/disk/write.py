@@ -35,8 +35,7 @@ MIDWAY_RATIO = 0.7
 PARTS_RATIO = 0.7
 """SLOWER_RATIO for FLUSHes before the last one: each writes a journal, too."""
 NEAR_RATIO, FREE_RATIO = 1.05, 1.2
-"""Most copy's rate / its disk's by another dialect; least fastest pull / copy at which neither path
-nor window limits both."""
+"""Most copy / its disk by another dialect; least fastest pull / copy if only the disk limits it."""
 FOREIGN_RATIO = 0.25
 """Least ratio of others' bytes to the copy's at which a FLUSH waits for them, too."""
 SAME = (

@@ -89,8 +89,8 @@ def stalls(step: MeasuredStep) -> float:
 
 def _claim(evidence: Evidence, idle: Rtt, in_flight: float, ran_out: bool) -> Claim:
     step, by_server = evidence.step, bool(stalls(evidence.step)) or _keeps_requests_short(evidence)
-    took, waits = step.details.request_seconds_median, is_starved(evidence)
-    unclear = None if ran_out else False
+    took, is_starved_copy = step.details.request_seconds_median, is_starved(evidence)
+    reached_otherwise = None if ran_out else False
     # A FLUSH at the end has no request beside it.
     rate = max(step.rate.median, step.details.acknowledged_bytes_per_second or 0.0)
     # A request takes no longer on the link than at the path's measured rate. For a window that
@@ -98,7 +98,7 @@ def _claim(evidence: Evidence, idle: Rtt, in_flight: float, ran_out: bool) -> Cl
     carried = evidence.path_rate if ran_out else None
     link_seconds = (evidence.details.request_bytes or 0.0) / carried if carried else 0.0
     level, high = (in_flight / (each + link_seconds) for each in (idle.seconds, idle.low_seconds))
-    if waits and took is not None:
+    if is_starved_copy and took is not None:
         # Only the maximum in flight is reported; the usual value follows from Little's law.
         in_flight = min(in_flight, rate * took)
         # Rates of transfers with as few requests at other times are possible, too.
@@ -127,7 +127,7 @@ def _claim(evidence: Evidence, idle: Rtt, in_flight: float, ran_out: bool) -> Cl
         high=max(level, high),
         steps=tuple(dict.fromkeys((step.index, *idle.step_indices))),
         standing="inferred",
-        reached=True if waits and step.rate.median >= MOSTLY_RATIO * rate else unclear,
+        reached=(is_starved_copy and step.rate.median >= MOSTLY_RATIO * rate) or reached_otherwise,
         evidence=(f"The RTT of the idle path was {trip} (by {how}){took_text}.",),
         remedy=remedy,
         detail=detail,

@@ -65,14 +65,14 @@ def test_a_slot_or_a_usb_link_that_is_full_is_named(cause, link, rate, verb, car
     expect(world, f"bus/server/{cause}")
 
 
-def test_a_clients_adapter_is_the_clients_with_an_agent_and_without(one_end, expect):
+def test_a_clients_adapter_is_the_clients_with_an_agent_and_without(no_agent, expect):
     world = make_world(G1)
     world.change_interface("client", usb_bits_per_second=USB2)
     add_tcp(world, 38)
     expect(world, "bus/client/usb")
-    one_end.change_interface("client", usb_bits_per_second=USB2)
-    one_end.copy("pull.cached", 33, memory=34)
-    expect(one_end, "bus/client/usb")
+    no_agent.change_interface("client", usb_bits_per_second=USB2)
+    no_agent.copy("pull.cached", 33, memory=34)
+    expect(no_agent, "bus/client/usb")
 
 
 @pytest.mark.parametrize(("kind", "cards"), [("vlan", 1), ("bond", 2)])

@@ -35,10 +35,10 @@ def matrix(world, cells, rtt_seconds=7e-5, **loads):
     world.add("smb-matrix", "client", setting, 500, details, **loads)
 
 
-def test_a_client_whose_cores_others_take_is_named_in_doubt_without_an_agent(one_end, expect):
-    one_end.copy("pull.cached", (160, 166, 170), dialect="NT1", client=CROWDED)
-    expect(one_end, CLIENT)
-    assert one_end.diagnosis_of().verdict.confidence < 0.7
+def test_a_client_whose_cores_others_take_is_named_in_doubt_without_an_agent(no_agent, expect):
+    no_agent.copy("pull.cached", (160, 166, 170), dialect="NT1", client=CROWDED)
+    expect(no_agent, CLIENT)
+    assert no_agent.diagnosis_of().verdict.confidence < 0.7
 
 
 def test_with_an_agent_that_saw_the_server_rest_it_is_as_sure_as_limits_say(world, expect):
@@ -60,28 +60,28 @@ PAUSES = {
 
 @pytest.mark.parametrize(("cap", "ratios", "rtt"), PAUSES.values(), ids=PAUSES)
 def test_a_server_that_answers_at_once_or_after_pauses_has_neighbours(
-    one_end, cap, ratios, rtt, expect
+    no_agent, cap, ratios, rtt, expect
 ):
-    one_end.copy("pull.cached", (250, 260, 269))
-    matrix(one_end, pausing_cells(*ratios), rtt)
-    expect(one_end, cap)
-    assert one_end.diagnosis_of().verdict.confidence < 0.7
+    no_agent.copy("pull.cached", (250, 260, 269))
+    matrix(no_agent, pausing_cells(*ratios), rtt)
+    expect(no_agent, cap)
+    assert no_agent.diagnosis_of().verdict.confidence < 0.7
 
 
-def test_the_pauses_scatter_the_runs_and_stay_their_cause(one_end, expect):
-    one_end.copy("pull.cached", (150, 260, 300))
-    matrix(one_end, pausing_cells(*TAKEN))
-    expect(one_end, SERVER)
+def test_the_pauses_scatter_the_runs_and_stay_their_cause(no_agent, expect):
+    no_agent.copy("pull.cached", (150, 260, 300))
+    matrix(no_agent, pausing_cells(*TAKEN))
+    expect(no_agent, SERVER)
 
 
-def test_pauses_of_a_client_that_waits_itself_tell_nothing_of_the_server(one_end, expect):
-    one_end.copy("pull.cached", (250, 260, 269))
-    matrix(one_end, pausing_cells(*TAKEN), client=CROWDED)
-    expect(one_end, NOBODY)
+def test_pauses_of_a_client_that_waits_itself_tell_nothing_of_the_server(no_agent, expect):
+    no_agent.copy("pull.cached", (250, 260, 269))
+    matrix(no_agent, pausing_cells(*TAKEN), client=CROWDED)
+    expect(no_agent, NOBODY)
 
 
 @pytest.mark.parametrize(("resent", "cap"), [(11e3, SERVER), (2e7, NOBODY)])
-def test_lost_packets_pause_a_copy_too_and_packets_sent_twice_do_not(one_end, resent, cap, expect):
-    one_end.copy("push.cached", (240, 250), details={"sockets": {"retransmitted_bytes": resent}})
-    matrix(one_end, pausing_cells(*TAKEN))
-    expect(one_end, cap)
+def test_lost_packets_pause_a_copy_too_and_packets_sent_twice_do_not(no_agent, resent, cap, expect):
+    no_agent.copy("push.cached", (240, 250), details={"sockets": {"retransmitted_bytes": resent}})
+    matrix(no_agent, pausing_cells(*TAKEN))
+    expect(no_agent, cap)

@@ -46,22 +46,22 @@ PUSHES = {
 
 
 @pytest.mark.parametrize(("cap", "rate", "times", "extra"), PUSHES.values(), ids=PUSHES)
-def test_flushes_tell_of_the_servers_disk(one_end, cap, rate, times, extra, expect):
+def test_flushes_tell_of_the_servers_disk(no_agent, cap, rate, times, extra, expect):
     dialect = "smb1" if extra.get("flushes") == 5 else "3.1.1"
     memory = 11.8 if cap == LINK else None
     rates = (0.99 * rate, rate, 1.01 * rate)
     details = describe(rate, *times, **extra)
-    one_end.copy("push.cached", rates, memory=memory, dialect=dialect, details=details)
-    expect(one_end, cap)
+    no_agent.copy("push.cached", rates, memory=memory, dialect=dialect, details=details)
+    expect(no_agent, cap)
 
 
-def test_flushes_on_the_way_name_the_disk_that_another_push_wrote_faster(one_end):
+def test_flushes_on_the_way_name_the_disk_that_another_push_wrote_faster(no_agent):
     """SMB1 flushes each 4 MiB: what that costs is the disk's, whose limit is what it wrote."""
     single = describe(47, 118, 3.3, 3.4)
-    one_end.copy("push.cached", (46, 47, 48), dialect="3.1.1", details=single)
+    no_agent.copy("push.cached", (46, 47, 48), dialect="3.1.1", details=single)
     parts = describe(31.5, 32, 0.04, 3.8, flushes=9, waits=0.016)
-    one_end.copy("push.cached", (31, 31.5, 32), dialect="smb1", details=parts)
-    copies = {each.dialect: each for each in diagnose(one_end.report()).copies}
+    no_agent.copy("push.cached", (31, 31.5, 32), dialect="smb1", details=parts)
+    copies = {each.dialect: each for each in diagnose(no_agent.report()).copies}
     assert "/".join(map(str, copies["smb1"].verdict.key)) == DISK
     assert copies["smb1"].verdict.ceiling_bytes_per_second == pytest.approx(47e6)
 
@@ -78,26 +78,26 @@ OVER_ANOTHER = {
 
 @pytest.mark.parametrize(("cap", "rate", "extra"), OVER_ANOTHER.values(), ids=OVER_ANOTHER)
 def test_a_push_over_smb1_waits_for_the_disk_that_another_dialect_shows(
-    one_end, cap, rate, extra, expect
+    no_agent, cap, rate, extra, expect
 ):
     """Its data come as slowly as the disk takes them, so that its own FLUSHes are short."""
     last, pull = extra.get("last", 3.3), extra.get("pull", 118)
     details = describe(47, 118, last, last + 0.1)
-    one_end.copy("push.cached", (46, 47, 48), dialect="3.1.1", details=details)
+    no_agent.copy("push.cached", (46, 47, 48), dialect="3.1.1", details=details)
     flushing, flushes = extra.get("own", 0.8), extra.get("flushes", 5)
     parts = describe(rate, rate, 0.001, flushing, flushes=flushes, waits=0.05, by="network")
-    one_end.copy("push.cached", (rate - 1, rate, rate + 1), dialect="smb1", details=parts)
-    one_end.copy("pull.cached", pull, dialect="smb1", proven=False)
-    expect(one_end)
-    copies = {(each.copy, each.dialect): each for each in diagnose(one_end.report()).copies}
+    no_agent.copy("push.cached", (rate - 1, rate, rate + 1), dialect="smb1", details=parts)
+    no_agent.copy("pull.cached", pull, dialect="smb1", proven=False)
+    expect(no_agent)
+    copies = {(each.copy, each.dialect): each for each in diagnose(no_agent.report()).copies}
     verdict = copies["push.cached", "smb1"].verdict
     assert "/".join(filter(None, verdict.key)) == cap
     assert verdict.confidence < 0.7
 
 
-def test_a_pull_is_not_judged_by_them(one_end, expect):
-    one_end.copy("pull.cached", (16.0, 16.3, 16.5), details=describe(16.3, 118, 3.5, 3.6))
-    expect(one_end, NOBODY)
+def test_a_pull_is_not_judged_by_them(no_agent, expect):
+    no_agent.copy("pull.cached", (16.0, 16.3, 16.5), details=describe(16.3, 118, 3.5, 3.6))
+    expect(no_agent, NOBODY)
 
 
 # -- beside an agent, which measured that disk ----------------------------------------------------
@@ -157,19 +157,19 @@ def test_what_flushes_confirm_keeps_the_disks_own_rate(two_hosts):
 
 
 def forced_push(
-    one_end, rate=25.0, pull=118.0, taxes=(20.0,), memory=None, dialect="3.1.1", **changes
+    no_agent, rate=25.0, pull=118.0, taxes=(20.0,), memory=None, dialect="3.1.1", **changes
 ):
     """Makes a push whose writes each wait for the disk, whether anybody flushes or not."""
     spread, loads = changes.pop("spread", 0.02), changes.pop("loads", {})
     details = describe(rate, rate * 1.01, 0.001, 0.002, flushes=1, waits=changes.pop("waits", 0.3))
     details["sockets"].update(changes)
-    one_end.copy("pull.cached", pull, memory=pull, proven=False)
+    no_agent.copy("pull.cached", pull, memory=pull, proven=False)
     for tax in taxes:
-        one_end.tax("push", "plain", tax)
+        no_agent.tax("push", "plain", tax)
     if pull > 110:
-        one_end.tax("pull", "plain", 110)
+        no_agent.tax("pull", "plain", 110)
     rates = (rate * (1 - spread), rate, rate * (1 + spread))
-    one_end.copy("push.cached", rates, memory=memory, dialect=dialect, details=details, **loads)
+    no_agent.copy("push.cached", rates, memory=memory, dialect=dialect, details=details, **loads)
 
 
 WAITING = {
@@ -181,10 +181,10 @@ WAITING = {
 
 
 @pytest.mark.parametrize("changes", WAITING.values(), ids=WAITING)
-def test_writes_that_wait_from_the_first_one_on_are_forced(one_end, changes, expect):
-    forced_push(one_end, **changes)
-    expect(one_end)
-    assert one_end.verdict_key("push.cached") == ("disk", "server", "sync")
+def test_writes_that_wait_from_the_first_one_on_are_forced(no_agent, changes, expect):
+    forced_push(no_agent, **changes)
+    expect(no_agent)
+    assert no_agent.verdict_key("push.cached") == ("disk", "server", "sync")
 
 
 @pytest.mark.parametrize(
@@ -192,13 +192,13 @@ def test_writes_that_wait_from_the_first_one_on_are_forced(one_end, changes, exp
     [("sender", None, "sync"), ("network", None, "inconclusive"), ("sender", 40, "inconclusive")],
     ids=["it waits", "its packets queue", "without the client's disk it is faster"],
 )
-def test_forced_writes_that_smb_3_shows_are_why_smb1_waits_too(one_end, by, memory, cause, expect):
+def test_forced_writes_that_smb_3_shows_are_why_smb1_waits_too(no_agent, by, memory, cause, expect):
     """Its requests are shorter, so that it waits more often."""
-    forced_push(one_end)
+    forced_push(no_agent)
     details = describe(7.7, 7.8, 0.001, 0.002, flushes=1, waits=0.26, by=by)
-    one_end.copy("push.cached", (7.6, 7.7, 7.8), memory, "smb1", details=details)
-    expect(one_end)
-    copies = {(each.copy, each.dialect): each for each in diagnose(one_end.report()).copies}
+    no_agent.copy("push.cached", (7.6, 7.7, 7.8), memory, "smb1", details=details)
+    expect(no_agent)
+    copies = {(each.copy, each.dialect): each for each in diagnose(no_agent.report()).copies}
     assert copies["push.cached", "smb1"].verdict.cause == cause
 
 
@@ -217,38 +217,38 @@ OTHERWISE = {
 
 
 @pytest.mark.parametrize("changes", OTHERWISE.values(), ids=OTHERWISE)
-def test_other_reasons_to_wait_are_not_taken_for_forced_writes(one_end, changes, expect):
-    forced_push(one_end, **changes)
-    expect(one_end)
-    assert one_end.verdict_key("push.cached")[2] != "sync"
+def test_other_reasons_to_wait_are_not_taken_for_forced_writes(no_agent, changes, expect):
+    forced_push(no_agent, **changes)
+    expect(no_agent)
+    assert no_agent.verdict_key("push.cached")[2] != "sync"
 
 
-def test_a_server_that_stops_and_goes_forces_nothing(one_end, expect):
+def test_a_server_that_stops_and_goes_forces_nothing(no_agent, expect):
     beat = {"silent_ratio": 0.8, "bursts": 11, "burst_count_median": 5.0}
     beat.update(burst_seconds_median=0.1, burst_seconds_low=0.099, burst_seconds_high=0.101)
-    forced_push(one_end)
-    one_end.copy("pull.uncached", 40, details={"replies": beat, "sockets": {"by": "unknown"}})
-    expect(one_end)
-    assert one_end.verdict_key("push.cached")[2] != "sync"
+    forced_push(no_agent)
+    no_agent.copy("pull.uncached", 40, details={"replies": beat, "sockets": {"by": "unknown"}})
+    expect(no_agent)
+    assert no_agent.verdict_key("push.cached")[2] != "sync"
 
 
 # -- a source that was most likely cold ----------------------------------------------------------
 
 
-def cold(one_end, source="past-cache", rate=24.0, twin=118.0, **changes):
+def cold(no_agent, source="past-cache", rate=24.0, twin=118.0, **changes):
     """A pull whose source nobody proved to be uncached, beside its cached twin."""
     cache = {"side": "server", "requested": "uncached", "proven": False, "cold_source": source}
     cache.update({"cached_bytes_per_second": 117e6, **changes})
-    one_end.copy("pull.cached", twin, memory=twin, proven=False)
-    one_end.copy("pull.uncached", rate, details={"cache": cache})
+    no_agent.copy("pull.cached", twin, memory=twin, proven=False)
+    no_agent.copy("pull.uncached", rate, details={"cache": cache})
 
 
 # The others: as a report of an earlier release has them.
 @pytest.mark.parametrize("source", ["past-cache", "idle-files", "dropped"])
-def test_a_source_that_was_most_likely_cold_tells_of_the_servers_disk(one_end, source):
-    cold(one_end, source)
-    assert one_end.verdict_key("pull.uncached") == ("disk", "server", "read")
-    copy = one_end.diagnosis_of("pull.uncached")
+def test_a_source_that_was_most_likely_cold_tells_of_the_servers_disk(no_agent, source):
+    cold(no_agent, source)
+    assert no_agent.verdict_key("pull.uncached") == ("disk", "server", "read")
+    copy = no_agent.diagnosis_of("pull.uncached")
     assert copy.verdict.confidence <= 0.65
     assert "probably not in the server's cache runs at 24.0 MB/s" in copy.verdict.sentence
     evidence = " ".join(copy.evidence)
@@ -259,14 +259,14 @@ def test_a_source_that_was_most_likely_cold_tells_of_the_servers_disk(one_end, s
 
 
 @pytest.mark.parametrize("rate", [117.0, 130.0])
-def test_without_a_difference_no_disk_is_named(one_end, rate):
-    cold(one_end, "past-cache", rate)
-    assert one_end.verdict_key("pull.uncached") != ("disk", "server", "read")
+def test_without_a_difference_no_disk_is_named(no_agent, rate):
+    cold(no_agent, "past-cache", rate)
+    assert no_agent.verdict_key("pull.uncached") != ("disk", "server", "read")
 
 
-def test_a_source_without_its_cached_rate_is_told_by_itself(one_end):
+def test_a_source_without_its_cached_rate_is_told_by_itself(no_agent):
     """Earlier reports have no cached rate."""
-    cold(one_end, cached_bytes_per_second=None)
-    evidence = " ".join(one_end.diagnosis_of("pull.uncached").evidence)
+    cold(no_agent, cached_bytes_per_second=None)
+    evidence = " ".join(no_agent.diagnosis_of("pull.uncached").evidence)
     assert "FILE_NO_INTERMEDIATE_BUFFERING" in evidence
     assert "A cached file was read" not in evidence

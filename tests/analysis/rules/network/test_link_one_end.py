@@ -14,7 +14,7 @@ MB = 1e6
 
 
 @pytest.fixture
-def one_end(empty_world):
+def no_agent(empty_world):
     """A client of which nothing else is known, without an agent on the server."""
     return empty_world(agent=False)
 
@@ -28,28 +28,30 @@ def timed_copy(world, index, *samples):
 # -- standard links ------------------------------------------------------------------------------
 
 
-def test_requests_alone_show_the_link_where_the_copy_to_memory_fell_short(one_end, expect):
+def test_requests_alone_show_the_link_where_the_copy_to_memory_fell_short(no_agent, expect):
     """A short copy loses some of its time to its start; requests on their own do not."""
-    one_end.matrix("pull", {(1 << 20, 8): 118.0}, 0.0002)
-    one_end.copy("pull.cached", (113, 114, 115), memory=112)
-    expect(one_end, LINK)
+    no_agent.matrix("pull", {(1 << 20, 8): 118.0}, 0.0002)
+    no_agent.copy("pull.cached", (113, 114, 115), memory=112)
+    expect(no_agent, LINK)
 
 
-def test_a_copy_without_security_shows_it_too(one_end, expect):
-    one_end.tax("push", "plain", 11.75)
-    one_end.copy("push.cached", (11.3, 11.4, 11.5))
-    expect(one_end, LINK)
+def test_a_copy_without_security_shows_it_too(no_agent, expect):
+    no_agent.tax("push", "plain", 11.75)
+    no_agent.copy("push.cached", (11.3, 11.4, 11.5))
+    expect(no_agent, LINK)
 
 
-def test_a_disk_that_happens_to_write_what_a_link_carries_is_no_sure_link(one_end, sockets, expect):
+def test_a_disk_that_happens_to_write_what_a_link_carries_is_no_sure_link(
+    no_agent, sockets, expect
+):
     """The client had nothing left to send, or the same path carried far more the other way."""
     idle = sockets(by="sender", receiver_seen=False)
-    one_end.copy("push.cached", (11.3, 11.4, 11.5), memory=11.7, details={"sockets": idle})
-    expect(one_end, LINK)
-    one_end.copy("pull.cached", (11.3, 11.4, 11.5), memory=11.7)
-    one_end.copy("push.uncached", (96, 97, 98), memory=97)
-    expect(one_end)
-    pull = one_end.diagnosis_of("pull.cached").verdict
+    no_agent.copy("push.cached", (11.3, 11.4, 11.5), memory=11.7, details={"sockets": idle})
+    expect(no_agent, LINK)
+    no_agent.copy("pull.cached", (11.3, 11.4, 11.5), memory=11.7)
+    no_agent.copy("push.uncached", (96, 97, 98), memory=97)
+    expect(no_agent)
+    pull = no_agent.diagnosis_of("pull.cached").verdict
     assert pull.component == "network" and pull.confidence <= 0.6
 
 
@@ -72,13 +74,13 @@ WAYS = {
 
 
 @pytest.mark.parametrize(("words", "card", "offered"), WAYS.values(), ids=WAYS)
-def test_a_client_alone_cannot_see_whether_another_path_is_faster(one_end, words, card, offered):
+def test_a_client_alone_cannot_see_whether_another_path_is_faster(no_agent, words, card, offered):
     rate = {"rate_bits_per_second": 10**10}
-    link = replace(one_end.client.interface, name="vpn0", address="10.0.0.1", **rate)
+    link = replace(no_agent.client.interface, name="vpn0", address="10.0.0.1", **rate)
     link = None if card is None else replace(link, **card)
-    one_end.client = replace(one_end.client, interface=link)
-    one_end.copy("push.cached", (11.3, 11.4, 11.5), memory=11.7)
-    report = one_end.report()
+    no_agent.client = replace(no_agent.client, interface=link)
+    no_agent.copy("push.cached", (11.3, 11.4, 11.5), memory=11.7)
+    report = no_agent.report()
     report.target["interfaces"] = list(offered)
     copy = next(each for each in diagnose(report).copies if each.copy == "push.cached")
     assert copy.verdict.words == LINK
@@ -87,12 +89,12 @@ def test_a_client_alone_cannot_see_whether_another_path_is_faster(one_end, words
     assert words is None or words in doubts[0]
 
 
-def test_the_start_of_a_pull_on_a_long_path_is_not_the_link(one_end, expect):
+def test_the_start_of_a_pull_on_a_long_path_is_not_the_link(no_agent, expect):
     """10.8 MB/s on the whole, and 11.8 from its third reply on: 100 Mbit/s."""
-    one_end.copy("pull.cached", 10.8, memory=10.8)
+    no_agent.copy("pull.cached", 10.8, memory=10.8)
     steps = [(0.0, 0), (0.16, 1e6), (0.34, 3e6), (0.54, 5.3e6), (0.69, 7.1e6), (0.77, 8.05e6)]
-    timed_copy(one_end, -2, *steps, (0.775, 8.05e6))
-    expect(one_end, LINK)
+    timed_copy(no_agent, -2, *steps, (0.775, 8.05e6))
+    expect(no_agent, LINK)
 
 
 FULL = {"client": {"core_busy_ratios": (1.0, 1.0), "busiest_process_ratio": 0.99}}
@@ -106,12 +108,12 @@ UNSHOWN = {
 
 
 @pytest.mark.parametrize(("rates", "extra", "tax"), UNSHOWN.values(), ids=UNSHOWN)
-def test_what_shows_no_link_claims_none(one_end, rates, extra, tax, expect):
+def test_what_shows_no_link_claims_none(no_agent, rates, extra, tax, expect):
     if tax:
-        one_end.tax(tax[0], "plain", 117.5, hash_ok=tax[1])
-    one_end.copy("push.cached", rates, **extra)
-    expect(one_end)
-    assert ("network", "path", "link-rate") not in one_end.ceilings()
+        no_agent.tax(tax[0], "plain", 117.5, hash_ok=tax[1])
+    no_agent.copy("push.cached", rates, **extra)
+    expect(no_agent)
+    assert ("network", "path", "link-rate") not in no_agent.ceilings()
 
 
 # -- what an agent would add ---------------------------------------------------------------------
@@ -120,8 +122,8 @@ def test_what_shows_no_link_claims_none(one_end, rates, extra, tax, expect):
 @pytest.mark.parametrize(
     ("name", "memory"), [("push.cached", None), ("pull.cached", None), ("push.cached", 117.5)]
 )
-def test_an_inconclusive_copy_says_what_an_agent_would_tell_of_it(one_end, name, memory, expect):
+def test_an_inconclusive_copy_says_what_an_agent_would_tell_of_it(no_agent, name, memory, expect):
     """The advice does not ask for what is known already."""
-    one_end.copy(name, (50, 51, 52), memory=memory)
-    expect(one_end, NOBODY)
-    assert "It measures" in one_end.diagnosis_of().advice[0]
+    no_agent.copy(name, (50, 51, 52), memory=memory)
+    expect(no_agent, NOBODY)
+    assert "It measures" in no_agent.diagnosis_of().advice[0]

@@ -68,11 +68,11 @@ def test_a_pull_that_was_not_tried_is_stopped_by_its_own_directions_hole(world, 
     assert (*verdict.key, verdict.confidence) == expected
 
 
-def test_a_pull_without_a_pushed_file_may_be_stopped_by_the_same_as_the_push(one_end):
+def test_a_pull_without_a_pushed_file_may_be_stopped_by_the_same_as_the_push(no_agent):
     """Seen from the client alone, the way back is unknown."""
-    add_black_holes(one_end, push=HOLE)
-    one_end.skip("pull.cached", UNTRIED)
-    verdict = one_end.diagnosis_of().verdict
+    add_black_holes(no_agent, push=HOLE)
+    no_agent.skip("pull.cached", UNTRIED)
+    verdict = no_agent.diagnosis_of().verdict
     assert (verdict.cause, verdict.confidence) == ("mtu", 0.58)
 
 

@@ -182,13 +182,13 @@ def test_a_round_trip_that_cannot_be_is_none(world, seconds):
 
 def test_a_flush_has_no_requests_beside_it(empty_world, sockets, expect):
     """Few credits let 20 MB/s be answered; the disk took the rest of the time."""
-    one_end = empty_world(agent=False)
-    one_end.disk("client", "read", 900)
+    no_agent = empty_world(agent=False)
+    no_agent.disk("client", "read", 900)
     figures = {
         **window(576 << 10, 64 << 10, stalls=180),
         **{"rtt_seconds": 0.0128, "request_seconds_median": 0.0136},
         **{"flush_seconds": 1.085, "acknowledged_bytes_per_second": 20.04e6},
     }
-    one_end.copy("push.cached", 2.55, details={**figures, "sockets": sockets(by="sender")})
-    one_end.matrix("push", {(65536, 1): 4.9}, 0.0128)
-    expect(one_end, "disk/server/write")
+    no_agent.copy("push.cached", 2.55, details={**figures, "sockets": sockets(by="sender")})
+    no_agent.matrix("push", {(65536, 1): 4.9}, 0.0128)
+    expect(no_agent, "disk/server/write")
