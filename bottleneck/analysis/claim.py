@@ -21,7 +21,7 @@ class Cause:
     """Text for a reader: "link speed"."""
     title: str = ""
     """Name of the component with this cause; empty: the component's own."""
-    stays: bool = False
+    limits_without_fault: bool = False
     """Whether the component remains a limit without it: a path has a link beside its faults."""
     remedy: str = ""
     """Action if only its side, {side}, is known."""

@@ -62,10 +62,10 @@ class Fix:
     """The limit, bytes per second."""
 
     @property
-    def stays(self) -> bool:
+    def limits_without_fault(self) -> bool:
         """Whether the component is a limit without this cause: a path without faults has a link."""
         is_slot = self.words[0] == "bus" and self.part == NETWORK
-        return is_slot or BY_WORDS[self.words[0], self.words[2]].stays
+        return is_slot or BY_WORDS[self.words[0], self.words[2]].limits_without_fault
 
     @property
     def is_link(self) -> bool:
@@ -86,7 +86,7 @@ def _capability(copy: CopyFacts, part: Part, fixes: Sequence[Fix]) -> Band | Non
     here = [each for each in fixes if each.part == part]
     fix = here[0] if here else None
     is_inside = part == NETWORK and copy.sign("one-host") is not None
-    if is_inside or len(here) > 1 or (fix is not None and not fix.stays):
+    if is_inside or len(here) > 1 or (fix is not None and not fix.limits_without_fault):
         return UNLIMITED
     match part[0]:
         case "network":

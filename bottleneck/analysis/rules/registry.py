@@ -56,7 +56,7 @@ DELAY = Cause(
     "network",
     "delay",
     "delay",
-    stays=True,
+    limits_without_fault=True,
     remedy="Copy small files in parallel or as one archive, or shorten the path",
 )
 RECEIVE_WINDOW = Cause("tcp", "receive-window", "receive window")

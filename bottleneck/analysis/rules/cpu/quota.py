@@ -22,8 +22,8 @@ from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text, seconds_text
 
-CAUSE = Cause("cpu", "quota", "quota", stays=True)
-CONTENTION = Cause("cpu", "contention", "other processes", stays=True)
+CAUSE = Cause("cpu", "quota", "quota", limits_without_fault=True)
+CONTENTION = Cause("cpu", "contention", "other processes", limits_without_fault=True)
 FIND_OTHERS = (
     "Find the other processes on the {} with `top`. Then stop them, move them or lower their "
     "priority (`renice`)"

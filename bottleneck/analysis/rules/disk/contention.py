@@ -21,7 +21,7 @@ CAUSE = Cause(
     "disk",
     "contention",
     "other I/O",
-    stays=True,
+    limits_without_fault=True,
     remedy="Find the other I/O with `iotop -o` on the {side}. Then stop it or move it to another "
     "time",
 )

@@ -10,7 +10,7 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.disk.alone import DiskTest
 from bottleneck.text.units import count_text, percent_text, rate_text, seconds_text
 
-CAUSE = Cause("disk", "seek", "seek time", stays=True)
+CAUSE = Cause("disk", "seek", "seek time", limits_without_fault=True)
 SHARE_RATIO = 0.25
 """Least share of the reading time that seeks take."""
 AGREES_LOW, AGREES_HIGH = 0.4, 1.3

@@ -24,7 +24,7 @@ CAUSE = Cause(
     "disk",
     "sync",
     "synchronous writes",
-    stays=True,
+    limits_without_fault=True,
     remedy=f"{NO_SYNC}, if `sync always` is set there",
 )
 BELOW_RATIO = 0.7

@@ -11,7 +11,7 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.disk.alone import DOES, DiskTest
 from bottleneck.text.units import percent_text, rate_text
 
-CAUSE = Cause("disk", "zone", "slow zone", stays=True)
+CAUSE = Cause("disk", "zone", "slow zone", limits_without_fault=True)
 INSIDE_RATIO = 0.8
 """Least rate of a place / outermost rate at which the place is not slow."""
 AGREES_RATIO = 0.15

@@ -14,7 +14,7 @@ CAUSE = Cause(
     "network",
     "contention",
     "other traffic",
-    stays=True,
+    limits_without_fault=True,
     remedy="Find the other traffic with `iftop` on both hosts, or the switch's port counters. Then "
     "stop it, move it or limit its rate",
 )

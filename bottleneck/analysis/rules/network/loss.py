@@ -21,7 +21,7 @@ REMEDY = (
     "Find the packet loss: check cables, plugs, Wi-Fi and switch ports for errors (`ethtool -S`), "
     "and queues that are too short"
 )
-CAUSE = Cause("network", "loss", "packet loss", stays=True, remedy=REMEDY)
+CAUSE = Cause("network", "loss", "packet loss", limits_without_fault=True, remedy=REMEDY)
 LOW_CONSTANT, HIGH_CONSTANT = 0.7, 1.22
 CUBIC_CONSTANT = 1.054
 """RFC 9438 section 5.1: mean window = 1.054 * (RTT / p) ** 0.75, segments and seconds."""

@@ -23,7 +23,7 @@ CAUSE = Cause(
     "network",
     "mtu",
     "MTU",
-    stays=True,
+    limits_without_fault=True,
     remedy='Let ICMP "fragmentation needed" pass in routers and firewalls, or set a smaller MTU on '
     "both hosts (`ip link set dev NAME mtu 1400`)",
 )

@@ -19,7 +19,7 @@ from probes.core import lenient
 from probes.core.lenient import Positive
 from probes.core.records import Details, Measured
 
-CAUSE = Cause("network", "wrong-path", "slower path", stays=True)
+CAUSE = Cause("network", "wrong-path", "slower path", limits_without_fault=True)
 FASTER_RATIO = 1.3
 """Least ratio of the other path's rate to that in use: above the noise of short transfers."""
 SAME_RATIO = 1.25

@@ -19,7 +19,7 @@ from bottleneck.analysis.noise import differ
 from bottleneck.analysis.steps import MeasuredStep, dialect_name
 from bottleneck.text.units import rate_text, size_text
 
-CAUSE = Cause("smb", "dialect", "old dialect", title="SMB dialect", stays=True)
+CAUSE = Cause("smb", "dialect", "old dialect", title="SMB dialect", limits_without_fault=True)
 OLD = ("smb1", "2.0.2")
 NEAR_RATIO = 1.5
 """Most limit by round trips / copy's rate at which the limit explains the rate."""

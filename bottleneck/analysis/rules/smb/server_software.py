@@ -26,7 +26,7 @@ CAUSE = Cause(
     "server-software",
     "server software",
     title="file server software",
-    stays=True,
+    limits_without_fault=True,
     remedy="Check the modules, virus scanner, log and version of the {side}'s file server",
 )
 IDLE_THREAD_RATIO, IDLE_CORES_RATIO = 0.5, 0.7

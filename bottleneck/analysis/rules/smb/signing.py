@@ -28,7 +28,7 @@ SWITCHES = {
     "encryption": "Samba: `server smb encrypt`; Windows: EncryptData",
 }
 SIGNING, ENCRYPTION = (
-    Cause("smb", word, word, word, stays=True, remedy=OFF.format(word, switch))
+    Cause("smb", word, word, word, limits_without_fault=True, remedy=OFF.format(word, switch))
     for word, switch in SWITCHES.items()
 )
 CAUSES = {"signing": SIGNING, "encryption": ENCRYPTION}
