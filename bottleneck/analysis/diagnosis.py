@@ -21,7 +21,7 @@ from bottleneck.analysis.hardware_limits import interfaces
 from bottleneck.analysis.interface_facts import shapers
 from bottleneck.analysis.link_end import is_supplied
 from bottleneck.analysis.model import Band, looks_like
-from bottleneck.analysis.rules import running
+from bottleneck.analysis.rules import captured, running
 from bottleneck.analysis.rules.network import mtu
 from bottleneck.analysis.rules.smb import mount
 from bottleneck.analysis.steps import Copy, MeasuredStep
@@ -229,6 +229,12 @@ def _gain_with_rival(copy: CopyFacts, fixes: tuple[Fix, ...], then: Gain) -> Gai
 
 
 def _advice(report: Report, cap: Cap, then: Gain, both: Gain, rate: float) -> tuple[str, ...]:
+    if (
+        report.target.get("capture")
+        and cap.rival
+        and cap.claim.ceiling.component in ("disk", "cpu")
+    ):
+        return (captured.advice(report, cap.claim.ceiling.side),)
     missing = (
         ""
         if not then.missing
@@ -279,6 +285,8 @@ def _detail(cap: Cap) -> str:
 def _what_to_try(
     report: Report, copy: Copy, step: MeasuredStep, decision: Decision
 ) -> tuple[str, ...]:
+    if step.details.capture is not None:
+        return (captured.what_to_try(report, step.details.capture),)
     if copy.is_running:
         return (running.what_to_try(report, copy, step), *shapers(report))
     if copy.is_native and unknown.impossible(report, copy, step) is not None:

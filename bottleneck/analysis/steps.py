@@ -131,7 +131,7 @@ class Copy:
     @property
     def is_running(self) -> bool:
         """Whether the copy was not made for this report, but watched while it ran."""
-        return self.engine == RUNNING
+        return self.engine.startswith(RUNNING)
 
     @property
     def on_one_host(self) -> bool:
@@ -307,14 +307,14 @@ def _copy_key(step: Step) -> Key | None:
         dialect, engine = NATIVE, SYSTEM
     elif step.stage == "running-copy":
         # The client asked for the copy, whichever host watches.
-        engine, initiator = RUNNING, "client"
+        engine, initiator = engine if engine.startswith(RUNNING) else RUNNING, "client"
     elif step.stage != "smb-copy":
         return None
     if not isinstance(name, str) or not isinstance(dialect, str):
         return None
     verb, cache = verb_and_cache(name)
     # Whether the source of a running copy is cached may be unknown.
-    is_known = verb in VERBS and (cache in CACHES or (engine == RUNNING and not cache))
+    is_known = verb in VERBS and (cache in CACHES or (engine.startswith(RUNNING) and not cache))
     return (name, dialect, initiator, engine) if is_known else None
 
 

@@ -21,9 +21,9 @@ Files = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[FILES]",
-        help="Report, ticket, observations, or outputs of iperf3, fio, ping, smbclient, rsync, "
-        "robocopy, dd, diskspd or ss, all of one case. server:FILE and client:FILE say where it "
-        "was measured [default: the last diagnosis].",
+        help="Report, ticket, observations, packet capture (.pcap, .pcapng, .gz), or outputs of "
+        "iperf3, fio, ping, smbclient, rsync, robocopy, dd, diskspd or ss, all of one case. "
+        "server:FILE and client:FILE say where it was measured [default: the last diagnosis].",
     ),
 ]
 _FORMATS = f"Format: text, {', '.join(KINDS)}, or svg (a plot of the disks' zones)."

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import glob
+import io
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Sequence, Set
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from bottleneck.analysis import steps
+from bottleneck.captures import capture, captured_report, packets
+from bottleneck.captures.capture import Capture
 from bottleneck.estimate import observations, supplied_report
 from bottleneck.estimate.observations import Observations
 from bottleneck.readers import case, registry
@@ -26,6 +32,8 @@ from probes.core.stage import Refused
 STDIN = Path("-")
 MOST_LOADED = 32
 """Files of a folder that are read, those changed last."""
+QUIET_SECONDS = 2.0
+"""Time of reading a capture before its progress is shown."""
 _PATTERN = frozenset("*?[")
 
 
@@ -61,6 +69,7 @@ def load_case(names: Sequence[str], typed: TypedFigures) -> Report:
     today = datetime.now(UTC).date().isoformat()
     parts: list[Observations] = []
     questions: list[str] = []
+    captures: list[Capture] = []
     for name in names:
         side, path = _split_side(name, typed.side)
         try:
@@ -72,6 +81,9 @@ def load_case(names: Sequence[str], typed: TypedFigures) -> Report:
             raise Refused("usage", f"{path}: {error}") from None
         except OSError as error:
             raise Refused("usage", f"{path}: {error.strerror}{_in_figures(name)}") from None
+        if isinstance(part, Capture):
+            captures.append(part)
+            continue
         if isinstance(part, Report):
             if len(names) == 1 and typed == TypedFigures():
                 return part
@@ -80,9 +92,15 @@ def load_case(names: Sequence[str], typed: TypedFigures) -> Report:
     if questions:
         raise Refused("usage", "; ".join(questions))
     try:
-        parts.append(_in_words(typed, today))
-        return supplied_report.report_of(case.joined_case(parts))
-    except (report.ReportError, units.UnitError) as error:
+        captured = captured_report.report_of(*captures) if captures else None
+        senders = {each.sender for each in steps.copies(captured)} if captured else set()
+        parts.append(_in_words(typed, today, senders))
+        figures = case.joined_case(parts)
+        if captured is None:
+            return supplied_report.report_of(figures)
+        beside = tuple(supplied_report.entries_of(figures))
+        return replace(captured, entries=(*captured.entries, *beside))
+    except (report.ReportError, units.UnitError, packets.CaptureError) as error:
         raise Refused("usage", f"{names[0] if names else 'figures'}: {error}") from None
 
 
@@ -98,16 +116,21 @@ def _split_side(name: str, side: str | None) -> tuple[str | None, Path]:
     return (prefix, Path(rest)) if prefix in SIDES and rest else (side, Path(name))
 
 
-def _in_words(typed: TypedFigures, date: str) -> Observations:
-    """Returns what options tell. Errors: ReportError, UnitError."""
+def _in_words(typed: TypedFigures, date: str, senders: Set[str]) -> Observations:
+    """Returns what options tell. Errors: ReportError, UnitError.
+
+    senders: those of captured copies.
+    """
     copies = tuple(map(case.copy_of, typed.copies))
     trip = None if typed.rtt is None else units.parse_seconds(typed.rtt)
     figures: list[Figure] = [*copies, observations.Path(trip)]
-    senders = set(map(_sender, copies))
+    senders = senders | set(map(_sender, copies))
     rates = (("tcp", typed.tcp), ("read", typed.disk_read), ("write", typed.disk_write))
     entries = [(kind, units.parse_rate(text)) for kind, text in rates if text]
     if entries and len(senders) != 1:
-        raise report.ReportError("--tcp, --disk-read, --disk-write: use them with one --copy")
+        raise report.ReportError(
+            "--tcp, --disk-read, --disk-write: use them with one copy (--copy)"
+        )
     for kind, rate in entries:
         (sender,) = senders
         side = steps.other(sender) if kind == "write" else sender
@@ -125,9 +148,11 @@ def _sender(copy: observations.Copy) -> str:
     return steps.sender(copy.copy.removeprefix("server.").partition(".")[0], initiator)
 
 
-def _read(file: Path, side: str | None, date: str) -> Report | Observations:
+def _read(file: Path, side: str | None, date: str) -> Report | Observations | Capture:
     """Returns what a file holds. Errors: ReportError, NotTold, OSError."""
     is_piped = file == STDIN
+    if (captured := _captured(file)) is not None:
+        return captured
     content = sys.stdin.buffer.read(LIMITS.content_bytes + 1) if is_piped else report.read(file)
     if not content:
         raise report.ReportError("empty")
@@ -149,6 +174,35 @@ def _read(file: Path, side: str | None, date: str) -> Report | Observations:
         keys = ", ".join(list(document)[:4])
         raise report.ReportError(f"JSON of another program (keys: {keys[:80]}); {registry.KNOWN}")
     return report.from_elsewhere(document)
+
+
+def _captured(file: Path) -> Capture | None:
+    """Returns the contents of a packet capture; None: the file is none. Errors: ReportError."""
+    with ExitStack() as stack:
+        content = cast("io.BufferedReader", sys.stdin.buffer)
+        if file != STDIN:
+            if not file.is_file():
+                return None
+            content = stack.enter_context(file.open("rb"))
+        if not packets.is_capture(content.peek(4)):
+            return None
+        try:
+            return capture.read(content, Reading(file, content))
+        except packets.CaptureError as error:
+            raise report.ReportError(str(error)) from None
+
+
+class Reading:
+    """Progress of reading a long file, on stderr if that is a terminal."""
+
+    def __init__(self, file: Path, content: BinaryIO) -> None:
+        self._size = file.stat().st_size if file != STDIN else 0
+        self._content, self._begun = content, time.monotonic()
+
+    def __call__(self) -> None:
+        if self._size and sys.stderr.isatty() and time.monotonic() - self._begun > QUIET_SECONDS:
+            share = min(1.0, self._content.tell() / self._size)
+            print(f"\rreading the capture: {share:.0%}", end="\r", file=sys.stderr, flush=True)
 
 
 def target_rate(text: str | None) -> float | None:

@@ -260,7 +260,7 @@ def _in_brackets(why: str) -> str:
 
 def _unmeasured_by_reason(report: Report, copy: CopyDiagnosis | None) -> dict[str, str]:
     """Returns the unmeasured parts of the main copy's path, by the reason."""
-    copy_only = bool(report.target.get("copy_alone"))
+    copy_only = bool(report.target.get("copy_alone") or report.target.get("capture"))
     return stages.join_names(() if copy is None or copy_only else _missing_parts(report, copy))
 
 

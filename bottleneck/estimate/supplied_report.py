@@ -33,12 +33,7 @@ def report_of(observations: Observations) -> Report:
     except ValueError:
         raise ReportError(f"date {observations.date!r} is not YYYY-MM-DD") from None
     rtt = None if observations.path is None else observations.path.rtt
-    entries = [
-        *(_tcp(each, rtt) for each in observations.tcp),
-        *(_latency(each, f"latency[{index}]") for index, each in enumerate(observations.latency)),
-        *(_disk(each, f"disk[{index}]") for index, each in enumerate(observations.disk)),
-        *(_copy(each) for each in observations.copy),
-    ]
+    entries = tuple(entries_of(observations))
     if not entries:
         raise ReportError(
             "observations have no tcp, latency, disk or copy; --copy 'pull 38MB/s' is one"
@@ -51,9 +46,20 @@ def report_of(observations: Observations) -> Report:
         target=dict(_target(observations, rtt)),
         client=_host(observations.client, "client"),
         server=_host(observations.server, "server"),
-        entries=tuple(entries),
+        entries=entries,
         notes=tuple(_notes(observations)),
     )
+
+
+def entries_of(observations: Observations) -> Iterator[Entry]:
+    """Yields the step of each figure. Errors: ReportError."""
+    rtt = None if observations.path is None else observations.path.rtt
+    yield from (_tcp(each, rtt) for each in observations.tcp)
+    for index, row in enumerate(observations.latency):
+        yield _latency(row, f"latency[{index}]")
+    for index, disk in enumerate(observations.disk):
+        yield _disk(disk, f"disk[{index}]")
+    yield from map(_copy, observations.copy)
 
 
 def _target(observations: Observations, rtt: float | None) -> Iterator[tuple[str, Any]]:

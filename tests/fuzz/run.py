@@ -29,6 +29,7 @@ from rich.table import Table
 
 HERE = Path(__file__).parent
 TARGETS = ("fio_output", "names", "smb_replies", "agent_frames", "reports", "outputs")
+TARGETS += ("captures", "framing")
 TIMEOUT_SECONDS = 60
 """Time by the clock, for an input that waits; one that computes for 5 s is a finding too."""
 MEMORY_MIB = 256

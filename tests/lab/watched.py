@@ -135,12 +135,12 @@ def watch_case(case: Case, ordinary: bool = False) -> WatchResult:
     with world(case.plant) as lab:
         source = lab.client if case.verb == "push" else lab.server
         folder = source.folder if case.verb == "push" else source.folder / "share"
-        _make(source, folder / NAME, case.size_bytes)
-        with _run_copy(lab, case) as copying:
-            return _watch(lab, case, copying, ordinary)
+        make(source, folder / NAME, case.size_bytes)
+        with run_copy(lab, case) as program:
+            return _watch(lab, case, program, ordinary)
 
 
-def _make(host: Host, path: Path, size_bytes: int) -> None:
+def make(host: Host, path: Path, size_bytes: int) -> None:
     """A file on a host's disk, written out and not in its page cache."""
     megabytes = str(size_bytes // (1 << 20))
     throttled = ["dd", "if=/dev/urandom", f"of={path}", "bs=1M", f"count={megabytes}"]
@@ -150,7 +150,7 @@ def _make(host: Host, path: Path, size_bytes: int) -> None:
 
 
 @contextlib.contextmanager
-def _run_copy(lab: World, case: Case) -> Iterator[subprocess.Popen[bytes]]:
+def run_copy(lab: World, case: Case) -> Iterator[subprocess.Popen[bytes]]:
     """The program at work on the client until the block ends."""
     local = lab.client.folder / (NAME if case.verb == "push" else "pulled.bin")
     there = "pushed.bin" if case.verb == "push" else NAME

@@ -15,6 +15,8 @@ from bottleneck.analysis.decision.conditions import claim_of, limit_fact
 from bottleneck.analysis.decision.reasons import because
 from bottleneck.analysis.decision.verdict import Decision, decide
 from bottleneck.analysis.evidence.copies import Evidence
+from bottleneck.analysis.facts import captured
+from bottleneck.analysis.facts.captured import capture_of
 from bottleneck.analysis.facts.gather import gather
 from bottleneck.analysis.facts.record import ALONE, NETWORK, SHOWN, CopyFacts, Part
 from bottleneck.analysis.finding import Claim, Ladder
@@ -49,7 +51,9 @@ def limit_of(report: Report, copy: Copy) -> Limit:
     """Decides what limits a copy that was made."""
     assert copy.step is not None
     ladder, timed = ladder_of(report, copy), timed_copy(report, copy)
-    time = None if timed is None else attribution_of(timed)
+    time, capture = None if timed is None else attribution_of(timed), capture_of(copy)
+    if capture is not None:
+        time = captured.attribution_of(copy, capture)
     facts = gather(report, copy, ladder.claims, timed)
     remarks = (*ladder.remarks, *facts.ignored)
     ladder, decision = Ladder(tuple(each for _, each in facts.claims), remarks), decide(facts)

@@ -19,7 +19,8 @@ ENDS_LEAST, ENDS_SUM = 0.3, 0.6
 """Two ends of one connection, named as one suspect: least probability of the first, and of both."""
 RIVAL = 0.3
 """Least probability of a second component that is named beside the first."""
-MOST: dict[View, float] = {"both": 0.98, "hidden": 0.9, "alone": 0.9, "counters": 0.85, "": 0.85}
+MOST: dict[View, float] = {"both": 0.98, "hidden": 0.9, "alone": 0.9, "capture": 0.9}
+MOST |= {"counters": 0.85, "": 0.85}
 LEAST_LIKELY = 0.01
 MOST_SUPPLIED = 0.7
 """Highest confidence in figures that a person supplied; in others by view, as in MOST."""
@@ -82,7 +83,8 @@ def decide(copy: CopyFacts) -> Decision:
     (first, likely), (second, less) = ranked[0], ranked[1]
     rival = second if less >= RIVAL and second != UNKNOWN else None
     suspects = tuple(ranked[:4])
-    if first != UNKNOWN and not is_supported(copy, first):
+    allowed = copy.component_trust.get(first[0], 1.0)
+    if first != UNKNOWN and (not is_supported(copy, first) or allowed < LEAST):
         return Decision(copy, UNKNOWN, None, 0.0, suspects)
     if first == UNKNOWN or likely < LEAST:
         ends = first[0] == second[0] == "tcp"
@@ -96,6 +98,7 @@ def decide(copy: CopyFacts) -> Decision:
     if copy.is_scattered and not copy.is_watched and not is_shown:
         return Decision(copy, UNKNOWN, None, 0.0, suspects)
     trust = min(MOST_SUPPLIED if copy.supplied else MOST[copy.view], row.trust, copy.trust)
+    trust = min(trust, allowed)
     if claim is not None:
         is_likeness = claim.partly and not claim.reached
         trust = min(trust, LIKENESS if is_likeness else claim.trust if claim.trust < SURE else 1.0)

@@ -39,7 +39,7 @@ NO_RTT_PRIOR = 0.15
 TEMPERATURE = 0.15
 """Difference in share of time that makes a component e times as likely."""
 MISREAD: Mapping[View, float] = {
-    **{"both": 0.1, "hidden": 0.15, "alone": 0.2, "counters": 0.3, "": 0.3}
+    **{"both": 0.1, "hidden": 0.15, "alone": 0.2, "capture": 0.15, "counters": 0.3, "": 0.3}
 }
 """Probability that the shares of the time mislead, by view."""
 RANGE = 5.0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bottleneck.analysis.evidence.capture import Capture
 from probes.core.lenient import Positive
 
 
@@ -152,6 +153,8 @@ class Details:
     """Figures of TCP alone."""
     replies: Replies = Replies()
     mount: Mount = Mount()
+    capture: Capture | None = None
+    """None: the copy is not from a packet capture."""
     fit: Fit = Fit()
     table: tuple[Exchange, ...] = ()
     cells: tuple[Cell, ...] = ()

@@ -8,6 +8,7 @@ from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.cap import bounded_confidence, is_scattered
 from bottleneck.analysis.facts.busy import watched_utilizations
+from bottleneck.analysis.facts.captured import capture_facts, capture_of, trust_of, view_of
 from bottleneck.analysis.facts.counters import cost_facts
 from bottleneck.analysis.facts.path import path_facts, request_facts
 from bottleneck.analysis.facts.record import BUSY, NETWORK, CopyFacts, Fact, Level, Part
@@ -34,7 +35,8 @@ def gather(
     report: Report, copy: Copy, claims: tuple[Claim, ...], timed: TimedCopy | None
 ) -> CopyFacts:
     """Returns all facts that a report holds of one copy; timed: the copy with its trace."""
-    time = watched_utilizations(report, copy, timed)
+    capture = capture_of(copy)
+    time = watched_utilizations(report, copy, timed) if capture is None else view_of(copy, capture)
     chain = tuple(_chain(copy))
     trip = _rtt(report, copy, time.timed)
     transfers = tuple(transfer_facts(report, copy))
@@ -54,6 +56,7 @@ def gather(
         *request_facts(report, copy, time.timed, trip),
         *(() if copy.step is None else cost_facts(report, copy.step, others)),
         *supplied_facts(copy),
+        *(() if capture is None else capture_facts(report, copy, capture)),
     )
     rate = None if copy.step is None else copy.step.rate
     return CopyFacts(
@@ -74,6 +77,7 @@ def gather(
         unseen=time.unseen,
         rtt_seconds=trip,
         trust=1.0 if copy.step is None else bounded_confidence(copy, copy.step, 1.0),
+        component_trust={} if capture is None else trust_of(report, copy, capture),
         is_scattered=rate is not None and is_scattered(rate),
         supplied=is_supplied(report),
     )
@@ -114,6 +118,8 @@ def _rtt(report: Report, copy: Copy, timed: TimedCopy | None) -> float | None:
         return connection.min_rtt_seconds
     if copy.step is not None:
         details = copy.step.details
+        if details.capture is not None:
+            return details.capture.rtt_seconds
         trip = details.sockets.min_rtt_seconds or details.rtt_seconds
         if trip:
             return trip

@@ -14,8 +14,8 @@ and for a CPU, to find the limit after another one, one more:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from bottleneck.analysis.attribution.shares import NETWORK, UNKNOWN
@@ -27,9 +27,9 @@ ALONE: Kind = "alone"
 SHOWN: Kind = "shown"
 ALLOWS: Kind = "allows"
 COSTS: Kind = "costs"
-View = Literal["both", "hidden", "alone", "counters", ""]
+View = Literal["both", "hidden", "alone", "capture", "counters", ""]
 """Observers of the copy's time: both hosts; both without the server's threads; the initiator's
-host; only counters over the whole copy; none."""
+host; a capture of its packets; only counters over the whole copy; none."""
 THROTTLED_RATIO = 0.1
 """Least share of stopped quota periods that counts as the CPU's time."""
 
@@ -120,6 +120,8 @@ class CopyFacts:
     trust: float = 1.0
     """Highest confidence that the copy's own measurement allows: less if its source was not proven
     to be where it should be, its runs scatter, or its cores were stolen."""
+    component_trust: Mapping[str, float] = field(default_factory=dict)
+    """Such a confidence by component; without one that of `trust` alone."""
     is_scattered: bool = False
     """Whether its runs lie too far apart for a verdict."""
     supplied: bool = False

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from bottleneck.analysis import steps
 from bottleneck.analysis.attribution.patterns import run_and_wait
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
+from bottleneck.analysis.facts.captured import capture_of, capture_signs
 from bottleneck.analysis.facts.path_signs import connection_signs, link_signs
 from bottleneck.analysis.facts.record import Sign
 from bottleneck.analysis.facts.supplied_signs import supplied_signs
@@ -132,7 +133,9 @@ def server_signs(copy: Copy, step: MeasuredStep, timed: TimedCopy | None) -> Ite
 def signs(report: Report, copy: Copy, timed: TimedCopy | None) -> Iterator[Sign]:
     """Yields the signs observed in a copy, or supplied by a person."""
     step, supplied = copy.step, is_supplied(report)
-    if step is not None and not supplied:
+    if (capture := capture_of(copy)) is not None:
+        yield from capture_signs(copy, capture)
+    elif step is not None and not supplied:
         yield from traffic_signs(report, copy, step, timed)
         yield from host_signs(report, step, timed)
         yield from connection_signs(step, timed)

@@ -9,7 +9,7 @@ from bottleneck.analysis import link_end
 from bottleneck.analysis.claim import Cause
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim, WordError
-from bottleneck.analysis.rules import running
+from bottleneck.analysis.rules import captured, running
 from bottleneck.analysis.rules.bus import links
 from bottleneck.analysis.rules.cpu import cores, quota
 from bottleneck.analysis.rules.disk import alone, seek, sync, write, zone
@@ -38,7 +38,7 @@ OF_ANY_COPY: tuple[Rule, ...] = (
 )
 OF_MADE_COPIES: tuple[Rule, ...] = (
     (contention.rule, cores.rule, ceiling.rule, round_trips.rule, mount.rule)
-    + (mtu.rule, running.rule, cache_size.rule, writeback.rule, swap.rule)
+    + (mtu.rule, running.rule, captured.rule, cache_size.rule, writeback.rule, swap.rule)
     + (write.rule, sync.rule, quota.rule, quota.contention_rule)
 )
 """Each yields ceilings of a copy, and remarks for its evidence."""

@@ -1,0 +1,275 @@
+"""Facts and signs of a copy in a packet capture: whose turn it was, sizes, windows, losses.
+
+The wire shows that a host had to act, and not whether by its disk or its CPU: both get that time.
+Bytes on their way are the path's time, unless requests, a buffer or a window hold their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from bottleneck.analysis import model, steps
+from bottleneck.analysis.attribution.attribution import Attribution
+from bottleneck.analysis.attribution.shares import Time
+from bottleneck.analysis.evidence.capture import Capture
+from bottleneck.analysis.facts.busy import ViewFacts
+from bottleneck.analysis.facts.record import (
+    ALLOWS,
+    ALONE,
+    BUSY,
+    NETWORK,
+    SHOWN,
+    UNKNOWN,
+    Fact,
+    Level,
+    Part,
+    Sign,
+    each_part,
+)
+from bottleneck.analysis.finding import TimeShare
+from bottleneck.analysis.steps import Copy, MeasuredStep, other
+from bottleneck.report.report import Report
+from bottleneck.text.units import percent_text, seconds_text, size_text
+from probes.core.records import SIDES
+
+FAR_SECONDS = 1.5e-3
+"""Round trip from which on windows, buffers and requests in flight can hold a copy."""
+ASKED_RATIOS = 0.6, 1.5
+"""Requested bytes per round trip over the copy's rate, between which requests are too few."""
+QUEUE_RATIO, QUEUE_SECONDS = 0.2, 4e-4
+"""Time in queues over the round trip, and in seconds: above both, the path is full."""
+EVEN_RATIO, POLICED_SEGMENTS = 0.06, 30
+"""Spread of the rate below which losses do not disturb it, and fewest losses: a policer."""
+UNEVEN_RATIO = 0.4
+"""Spread of the rate above which a queue is not the path's alone."""
+STEADY_RATIO = 0.1
+"""Spread of the rate below which a sender without time stamps may wait for a shaper of its own."""
+ONE_EPISODE_RATIO, OVERSHOT_SEGMENTS = 0.8, 100
+"""Share of the losses in one episode, and their count, where TCP's start overshot."""
+PAUSES_RATIO = 0.3
+"""Pauses over all time under way, from which on few bytes are in flight."""
+SLOW_COMMANDS_RATIO = 0.4
+"""Share of commands without a disk that were slow, from which on the CPU is."""
+SHUT_RATIO, SMALL_WINDOW_RATIO = 0.2, 0.4
+"""Share of the time with a shut window, and rate over that window per round trip: small, not shut
+by a slow reader."""
+SMALL_REQUEST_BYTES, BULKY_RATIO = 256 << 10, 0.5
+"""Largest request of a program that asks for one at a time, and the share of other time there."""
+IDLE_WIRE_RATIO, SLOW_HOST_RATIO = 0.8, 0.2
+"""Time under way below which, and a host's time above which, overlapping requests leave the wire
+idle: it is no limit."""
+HOST_TRUST, SETTLED_HOST_TRUST, SYN_TRUST, LOSSY_CAPTURE_TRUST = 0.65, 0.8, 0.5, 0.6
+"""Highest confidence: a host's disk or CPU, without and with the disk's rate by itself; TCP's ends
+without the SYN; a capture with gaps."""
+UNSEEN_RATIO = 0.01
+"""Bytes that the capture lacks over those of the copy, from which on it has gaps."""
+
+
+def capture_of(copy: Copy) -> Capture | None:
+    """Returns the figures of a copy in a capture; None: it is not from one."""
+    return None if copy.step is None else copy.step.details.capture
+
+
+def time_of(copy: Copy, capture: Capture) -> Mapping[Part, float]:
+    """Returns the shares of a copy's time by component; a host's is under its disk alone."""
+    shares = {side: getattr(capture, f"{side}_ratio") for side in SIDES}
+    window, trips = capture.window_ratio, capture.trip_ratio
+    if _is_small_window(copy, capture):
+        # A small window that is always full, and not one that a slow reader shuts.
+        window += capture.not_read_ratio
+        shares[copy.receiver] -= capture.not_read_ratio
+    way = capture.moving_ratio + capture.pause_ratio
+    uses: dict[Part, float] = {("disk", side): share for side, share in shares.items()}
+    uses |= {NETWORK: capture.loss_ratio, ("tcp", copy.receiver): window}
+    uses["smb", other(copy.initiator)] = trips
+    mover = _mover(copy, capture, way)
+    for part in mover:
+        uses[part] = uses.get(part, 0.0) + way / len(mover)
+    hidden: Part = ("disk", copy.sender)
+    if not capture.has_stamps and (capture.spread_ratio or 1.0) < STEADY_RATIO:
+        # A shaper at the sender is acknowledged at once: without time stamps it looks like a disk.
+        part = NETWORK if _is_like_link(copy) else UNKNOWN
+        uses[part] = uses.get(part, 0.0) + uses.pop(hidden)
+    return uses
+
+
+def view_of(copy: Copy, capture: Capture) -> ViewFacts:
+    """Returns the utilizations of a copy's components; a host's is that of its disk and CPU."""
+    facts = []
+    for part, use in time_of(copy, capture).items():
+        words = f"had work for {use:.0%} of the time"
+        parts = (part, ("cpu", part[1])) if part[0] == "disk" else (part,)
+        facts += [Fact(each, BUSY, Level(use, use, use), words) for each in parts]
+    return ViewFacts(tuple(facts), "capture")
+
+
+def attribution_of(copy: Copy, capture: Capture) -> Attribution:
+    """Returns the shares of a copy's time as they are drawn."""
+    shares = {part: share for part, share in time_of(copy, capture).items() if share > 0}
+    ordered = sorted(shares.items(), key=lambda each: -each[1])
+    where = f"a capture at the {capture.point}" if capture.point in SIDES else "a capture"
+    where = f"{capture.points:.0f} captures" if capture.points > 1 else where
+    rows = tuple(TimeShare(*part, ratio) for part, ratio in ordered)
+    return Attribution(rows, where, Time(shares, shares, 0))
+
+
+def _supplied_disks(report: Report, copy: Copy) -> Iterator[MeasuredStep]:
+    """Yields the disk steps that a person gave beside the capture, as the copy uses the disks."""
+    for each in steps.measured_steps(report, "disk"):
+        uses = "read" if each.plan.initiator == copy.sender else "write"
+        if each.setting.verb == uses:
+            yield each
+
+
+def trust_of(report: Report, copy: Copy, capture: Capture) -> dict[str, float]:
+    """Returns the highest confidence that a capture allows in each component."""
+    moved_bytes = copy.step.moved_bytes if copy.step is not None else 0
+    has_gaps = capture.unseen_bytes > UNSEEN_RATIO * moved_bytes
+    highest = LOSSY_CAPTURE_TRUST if has_gaps else 1.0
+    trust = {"network": min(highest, _path_trust(copy, capture)), "smb": highest, "tcp": highest}
+    if not capture.has_syn:
+        trust["tcp"] = min(highest, SYN_TRUST)
+    is_settled = any(_supplied_disks(report, copy))
+    host = SETTLED_HOST_TRUST if is_settled else HOST_TRUST
+    return trust | dict.fromkeys(("disk", "cpu"), min(highest, host))
+
+
+def capture_facts(report: Report, copy: Copy, capture: Capture) -> Iterator[Fact]:
+    """Yields the best rate of the path, what windows and requests allow, and supplied disks."""
+    for disk in _supplied_disks(report, copy):
+        words = "the rate that was given for it"
+        level = Level(disk.rate.low, disk.rate.median, disk.rate.high)
+        yield Fact(("disk", disk.plan.initiator), ALONE, level, words, (disk.index,))
+    ends: tuple[Part, ...] = (NETWORK, ("tcp", copy.sender), ("tcp", copy.receiver))
+    if capture.best_bytes_per_second is not None:
+        level = Level.with_spread(capture.best_bytes_per_second)
+        yield from each_part(ends, SHOWN, level, "the path's best tenth of a second in this copy")
+    trip = _loaded_trip(capture)
+    if trip < FAR_SECONDS:
+        return
+    window = capture.full_window_bytes if capture.window_ratio > SHUT_RATIO else None
+    window = window or capture.largest_window_bytes
+    if window is not None:
+        words = f"a receive window of {size_text(window)} per round trip of {seconds_text(trip)}"
+        yield Fact(("tcp", copy.receiver), ALLOWS, Level.with_spread(window / trip), words)
+    asked_bytes = _asked_bytes(capture)
+    if asked_bytes:
+        words = f"{size_text(asked_bytes)} asked for per round trip of {seconds_text(trip)}"
+        smb: Part = ("smb", other(copy.initiator))
+        yield Fact(smb, ALLOWS, Level.with_spread(asked_bytes / trip), words)
+
+
+def capture_signs(copy: Copy, capture: Capture) -> Iterator[Sign]:
+    """Yields stalled, lost, others-traffic, pinned, slow-commands and one-request."""
+    if capture.is_stuck:
+        yield Sign("stalled", words="the same large segment was retransmitted again and again")
+    elif capture.lost_segments >= 5 and not _is_policed(capture) and not _overshot(capture):
+        words = f"{percent_text(capture.lost_ratio)} of the segments were lost"
+        yield Sign("lost", None, capture.lost_ratio, words)
+    if capture.others_ratio > 0:
+        words = f"{capture.others_ratio:.0%} of the captured bytes were others'"
+        yield Sign("others-traffic", None, capture.others_ratio, words)
+    if _overshot(capture):
+        words = "losses in one episode, when TCP's start overshot"
+        yield Sign("pinned", copy.sender, words=words)
+    if (capture.slow_commands_ratio or 0.0) >= SLOW_COMMANDS_RATIO:
+        side = max(SIDES, key=lambda each: float(getattr(capture, f"{each}_ratio")))
+        yield Sign("slow-commands", side, words="commands that need no disk were slow as well")
+    if _is_one_request(copy, capture):
+        yield Sign("one-request", words="it asked for one small piece at a time")
+
+
+def _mover(copy: Copy, capture: Capture, way: float) -> tuple[Part, ...]:
+    """Returns the components that hold the number of bytes under way."""
+    trip, rate = capture.rtt_seconds or 0.0, _rate(copy)
+    queue, asked_bytes = capture.queue_seconds, _asked_bytes(capture)
+    sender: Part = ("tcp", copy.sender)
+    smb: Part = ("smb", other(copy.initiator))
+    if capture.others_ratio > 0.25:
+        return (NETWORK,)
+    if trip > FAR_SECONDS and asked_bytes and capture.point != "server":
+        low, high = ASKED_RATIOS
+        if low < asked_bytes / (rate * _loaded_trip(capture)) < high:
+            return (smb,)
+    if queue is not None and queue > max(QUEUE_RATIO * trip, QUEUE_SECONDS):
+        return (NETWORK,)
+    if _is_policed(capture):
+        return (NETWORK,)
+    if _overshot(capture):
+        return (sender,)
+    if _is_lossy(capture):
+        return (NETWORK,)
+    pauses = capture.pause_ratio > PAUSES_RATIO * way
+    if not capture.has_syn and (_is_like_link(copy) or not pauses):
+        return (NETWORK,)
+    if trip <= FAR_SECONDS:
+        return (NETWORK,)
+    if not capture.has_syn:
+        # Receive window or send buffer: the window's scale is in the SYN alone.
+        is_full = capture.unscaled_window_bytes is not None
+        ends = (("tcp", copy.receiver), sender)
+        return ends if is_full or pauses or queue is not None else (NETWORK,)
+    return (sender,) if pauses or queue is not None else (NETWORK,)
+
+
+def _path_trust(copy: Copy, capture: Capture) -> float:
+    """Returns the highest confidence in the path: less where neither queue nor loss was seen."""
+    trip, queue = capture.rtt_seconds or 0.0, capture.queue_seconds
+    if _is_policed(capture):
+        return 0.65
+    if (capture.spread_ratio or 0.0) > UNEVEN_RATIO and (queue or 0.0) > 3 * trip:
+        return 0.55  # a queue, and yet in fits and starts
+    is_full = queue is not None and queue > max(QUEUE_RATIO * trip, QUEUE_SECONDS)
+    if is_full or capture.is_stuck or capture.others_ratio > 0.25 or _is_lossy(capture):
+        return 1.0
+    if not capture.has_syn:
+        return 0.7 if _is_like_link(copy) else 0.49
+    if trip > FAR_SECONDS:
+        return 0.55
+    return 0.8 if _is_like_link(copy) else 0.6
+
+
+def _is_lossy(capture: Capture) -> bool:
+    return capture.lost_ratio > 1e-4 and capture.lost_segments >= 5
+
+
+def _rate(copy: Copy) -> float:
+    return copy.step.rate.median if copy.step is not None else 0.0
+
+
+def _loaded_trip(capture: Capture) -> float:
+    return (capture.rtt_seconds or 0.0) + (capture.queue_seconds or 0.0)
+
+
+def _asked_bytes(capture: Capture) -> float:
+    return (capture.depth or 0.0) * (capture.request_bytes or 0.0)
+
+
+def _is_like_link(copy: Copy) -> bool:
+    return model.looks_like(_rate(copy), None) is not None
+
+
+def _is_policed(capture: Capture) -> bool:
+    is_even = capture.spread_ratio is not None and capture.spread_ratio < EVEN_RATIO
+    return is_even and capture.lost_segments > POLICED_SEGMENTS and capture.lost_ratio > 1e-4
+
+
+def _overshot(capture: Capture) -> bool:
+    is_once = capture.loss_episode_ratio > ONE_EPISODE_RATIO
+    is_far = (capture.rtt_seconds or 0.0) > FAR_SECONDS
+    return is_once and is_far and capture.lost_segments > OVERSHOT_SEGMENTS
+
+
+def _is_small_window(copy: Copy, capture: Capture) -> bool:
+    window, trip = capture.full_window_bytes, capture.rtt_seconds or 0.0
+    if capture.not_read_ratio <= SHUT_RATIO or window is None or trip <= 1e-3:
+        return False
+    return _rate(copy) * trip > SMALL_WINDOW_RATIO * window
+
+
+def _is_one_request(copy: Copy, capture: Capture) -> bool:
+    """Whether the client asks for one small piece at a time, and neither host holds it."""
+    if (capture.depth or 9.0) > 1 or not 0 < (capture.request_bytes or 0.0) <= SMALL_REQUEST_BYTES:
+        return False
+    way = capture.moving_ratio + capture.pause_ratio + capture.window_ratio + capture.loss_ratio
+    return way < BULKY_RATIO and capture.trip_ratio > 0.4

@@ -1,0 +1,146 @@
+"""Turns the copies of a capture into a report, so that the one model judges them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from ipaddress import ip_address
+from typing import Any
+
+from bottleneck import __version__
+from bottleneck.captures.capture import SMB_PORTS, Capture, Host
+from bottleneck.captures.direction import BINS_A_SECOND
+from bottleneck.captures.figures import Ways, figures_of, way_of
+from bottleneck.captures.packets import CaptureError
+from bottleneck.report.report import Report, Step
+from probes.core import typed
+from probes.core.records import Measured, Outcome, Sample, Usage
+
+STAGE = "running-copy"
+DIALECTS = dict(
+    zip((0x202, 0x210, 0x300, 0x302, 0x311), ("2.0.2", "2.1", "3.0", "3.0.2", "3.1.1"), strict=True)
+)
+"""SMB dialect by its number in the reply to NEGOTIATE (MS-SMB2 2.2.4)."""
+MOST_SAMPLES, MOST_COPIES = 1000, 8
+NO_COPY = "no SMB connection (port 445 or 139) in it moves a file"
+
+
+def report_of(*captures: Capture) -> Report:
+    """Returns the report of the first capture's copies, the slowest first. Errors: CaptureError.
+
+    Others are of the same connections from other points, as at the client and at the server.
+    """
+    capture = captures[0]
+    copies = [(ends, ways) for ends, c in capture.connections.items() if (ways := way_of(c))]
+    if not copies:
+        raise CaptureError(NO_COPY)
+    copies.sort(key=lambda each: _rate(each[1]))
+    (_, server), first = copies[0][0], min(ways.began for _, ways in copies)
+    port = "" if server[1] == SMB_PORTS[0] else f":{server[1]}"
+    return Report(
+        status="complete",
+        tool={"version": __version__},
+        started=_date(first),
+        elapsed_seconds=max(ways.ended for _, ways in copies) - first,
+        target={"share": f"//{_host(server)}{port}/-", "capture": _facts(capture)},
+        client=None,
+        server=None,
+        entries=tuple(
+            _entry(ways, tuple(_figures(captures, ends)), number)
+            for number, (ends, ways) in enumerate(copies[:MOST_COPIES], 1)
+        ),
+        notes=() if len(copies) <= MOST_COPIES else (f"{len(copies)} connections moved files",),
+    )
+
+
+def _date(seconds: float) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    except (OverflowError, OSError, ValueError):
+        raise CaptureError("the times of its packets are no dates") from None
+
+
+def _facts(capture: Capture) -> dict[str, object]:
+    return {
+        "packets": capture.packets,
+        "cut_ratio": capture.cut_packets / max(1, capture.packets),
+        "connections": len(capture.connections),
+        "has_others": bool(capture.other_bytes),
+    }
+
+
+def _host(host: Host) -> str:
+    address = ip_address(host[0])
+    return f"[{address}]" if address.version == 6 else str(address)
+
+
+def _rate(ways: Ways) -> float:
+    return ways.carrying.bytes / max(1e-3, ways.ended - ways.began)
+
+
+def _others(capture: Capture, ways: Ways) -> int:
+    """Returns the bytes of all other connections, those that copy at other times left out."""
+    total = sum(capture.other_bytes.values())
+    for each in capture.connections.values():
+        if each is not ways.connection and each.first_data < ways.ended and each.last > ways.began:
+            total += each.moved_bytes
+    return total
+
+
+def _figures(captures: Sequence[Capture], ends: tuple[Host, Host]) -> Iterator[dict[str, Any]]:
+    """Yields the figures of a connection from each capture that has it."""
+    for capture in captures:
+        connection = capture.connections.get(ends)
+        ways = None if connection is None else way_of(connection)
+        if ways is not None:
+            yield figures_of(ways, _others(capture, ways))
+
+
+def _joined(views: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Returns the figures of several views of one connection: means of shares, the rest's first."""
+    figures = dict(views[0])
+    for name, value in figures.items():
+        if isinstance(value, float) and name.endswith("_ratio"):
+            values = [each[name] for each in views if each[name] is not None]
+            figures[name] = sum(values) / len(values)
+    figures["has_syn"] = any(each["has_syn"] for each in views)
+    figures["queue_seconds"] = max((e["queue_seconds"] or 0.0 for e in views), default=0.0)
+    figures["points"] = len(views)
+    return figures
+
+
+def _entry(ways: Ways, views: Sequence[dict[str, Any]], number: int) -> tuple[Step, Outcome]:
+    """Returns the step of a copy; number: its place among the capture's, the slowest first."""
+    verb = "pull" if ways.pull else "push"
+    connection, protocols = ways.connection, ways.connection.requests.protocols
+    details = {"capture": _joined(views) if len(views) > 1 else views[0]}
+    dialect = DIALECTS.get(connection.requests.dialect, "unknown")
+    dialect = "smb1" if protocols["smb1"] > protocols["smb2"] else dialect
+    setting = {
+        "engine": "running" if number == 1 else f"running {number}",
+        **{"over": "smb", "program": "", "copy": verb, "verb": verb},
+        "dialect": dialect,
+        "seconds": ways.ended - ways.began,
+    }
+    run = tuple(_samples(ways))
+    idle = dict.fromkeys(("busiest_core_ratio", "softirq_ratio", "steal_ratio"), 0.0)
+    idle.update(copy_cpu_seconds=0.0, busiest_process_ratio=0.0, other_cpu_seconds=0.0)
+    usage = {"wall_seconds": run[-1].elapsed_seconds, "core_busy_ratios": [], **idle}
+    unseen = typed.record(Usage, usage, "usage")
+    return Step(STAGE, setting, "client"), Measured((run,), unseen, None, details)
+
+
+def _samples(ways: Ways) -> Iterator[Sample]:
+    """Yields the bytes of a copy over time; the last bin ends with it."""
+    began, lasted = ways.began, max(1e-3, ways.ended - ways.began)
+    moved_bytes, last = 0, 0.0
+    yield Sample(0.0, 0)
+    bins = sorted(ways.carrying.bytes_by_bin.items())
+    step = lasted / MOST_SAMPLES
+    for number, count in bins:
+        moved_bytes += count
+        end = (number + 1) / BINS_A_SECOND - began
+        if last + step <= end < lasted and moved_bytes <= ways.carrying.bytes:
+            yield Sample(end, moved_bytes)
+            last = end
+    yield Sample(lasted, ways.carrying.bytes)

@@ -1,0 +1,110 @@
+"""TCP segments in captured packets: link and IP headers taken off, lengths as on the wire.
+
+Link types: tcpdump.org/linktypes. IPv4: RFC 791; IPv6: RFC 8200; TCP: RFC 9293.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from bottleneck.captures.packets import Packet
+
+FIN, SYN, RST, ACK = 1, 2, 4, 16
+MSS, SCALE, STAMPS = 2, 3, 8
+"""Kinds of TCP options: largest segment, window scale, time stamps (RFC 7323)."""
+_ETHERNET, _VLAN_TYPES, _TCP = 1, (0x8100, 0x88A8, 0x9100), 6
+_IP_OFFSETS = {_ETHERNET: 14, 113: 16, 276: 20, 0: 4, 108: 4} | dict.fromkeys(
+    (101, 12, 14, 228, 229), 0
+)
+"""Offset of the IP header by link type: Ethernet, Linux cooked 1 and 2, loopback, raw IP."""
+_tcp_header = struct.Struct(">HHIIBBH").unpack_from
+_ip_header = struct.Struct(">BBHHHBB").unpack_from
+
+
+class Segment(NamedTuple):
+    """One TCP segment."""
+
+    seconds: float
+    source: tuple[bytes, int]
+    """Address and port."""
+    target: tuple[bytes, int]
+    seq: int
+    ack: int
+    flags: int
+    window: int
+    """Window in the header, before its scale."""
+    size: int
+    """Payload bytes on the wire."""
+    data: bytes
+    """The first of them, as far as they were kept."""
+    options: bytes
+
+
+def segment_of(packet: Packet) -> Segment | None:
+    """Returns the TCP segment in a packet; None: it is something else, or its headers were cut."""
+    seconds, link_type, wire_bytes, data = packet
+    start = _IP_OFFSETS.get(link_type)
+    if start is None or len(data) < start + 20:
+        return None
+    if link_type == _ETHERNET:
+        ether_type = data[12] << 8 | data[13]
+        while ether_type in _VLAN_TYPES and len(data) >= start + 24:
+            ether_type, start = data[start + 2] << 8 | data[start + 3], start + 4
+        if ether_type not in (0x0800, 0x86DD):
+            return None
+    version = data[start] >> 4
+    if version == 4:
+        _, _, ip_bytes, _, fragment, _, protocol = _ip_header(data, start)
+        if protocol != _TCP or fragment & 0x1FFF:
+            return None
+        source, target = data[start + 12 : start + 16], data[start + 16 : start + 20]
+        header_bytes = (data[start] & 15) * 4
+    elif version == 6 and len(data) >= start + 40 and data[start + 6] == _TCP:
+        ip_bytes = data[start + 4] << 8 | data[start + 5]
+        ip_bytes += 40 if ip_bytes else 0
+        source, target = data[start + 8 : start + 24], data[start + 24 : start + 40]
+        header_bytes = 40
+    else:
+        return None
+    # A length of 0 is one that the card fills in, once it has cut the packet into segments.
+    ip_bytes = ip_bytes or wire_bytes - start
+    tcp = start + header_bytes
+    if len(data) < tcp + 20:
+        return None
+    source_port, target_port, seq, ack, offset, flags, window = _tcp_header(data, tcp)
+    tcp_bytes = (offset >> 4) * 4
+    size = ip_bytes - header_bytes - tcp_bytes
+    if tcp_bytes < 20 or size < 0:
+        return None
+    payload = tcp + tcp_bytes
+    return Segment(
+        seconds,
+        (source, source_port),
+        (target, target_port),
+        seq,
+        ack,
+        flags,
+        window,
+        size,
+        data[payload : payload + size],
+        data[tcp + 20 : payload],
+    )
+
+
+def options_of(options: bytes) -> dict[int, bytes]:
+    """Returns the values of TCP options by kind."""
+    values: dict[int, bytes] = {}
+    start = 0
+    while start < len(options):
+        kind = options[start]
+        if kind == 0:
+            break
+        if kind == 1:
+            start += 1
+            continue
+        if start + 1 >= len(options) or options[start + 1] < 2:
+            break
+        values[kind] = options[start + 2 : start + options[start + 1]]
+        start += options[start + 1]
+    return values

@@ -1,0 +1,156 @@
+"""Whose turn it is between two packets of a connection: a host's, the path's, a window's.
+
+Each interval gets one state, by what is in mid-message, acknowledged, asked for and possible to
+send, as the ends know it: one round trip from the capture point to them ago. Holds at the client,
+at the server and between them, since all formulas have the round trips to both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from bottleneck.captures.direction import Direction, Trips
+from bottleneck.captures.requests import BULK_BYTES, Requests
+from bottleneck.captures.segments import Segment
+
+State = Literal["host", "moving", "pause", "loss", "window", "not-read", "trip"]
+"""host: it has to act; moving: bytes are on their way; pause: so they are, and no packet comes;
+loss: lost bytes are awaited; window: the receiver's window is full; not-read: the receiving host
+reads too slowly; trip: a message is on its way over the path."""
+Turn = tuple[State, float, float, str]
+"""State, begin, end, and the host: the one that has to act, or that the bytes go to."""
+
+TRIP_SLACK, SLACK_SECONDS = 1.05, 0.0003
+"""Factor and time that a round trip may take beyond its least."""
+TIMEOUT_SECONDS = 0.19
+"""Least time-out of TCP: 0.2 s on Linux (RTO_MIN)."""
+SILENT_SECONDS = 0.008
+"""Time without any acknowledgement, from which on a host beside the capture does not read."""
+NEAR_SECONDS = 0.0003
+"""Round trip below which a host is beside the capture."""
+TWO_SEGMENTS = 2920
+"""Bytes up to which an acknowledgement may be delayed (RFC 9293 3.8.6.3)."""
+FULL_RATIO, SHUT_RATIO = 0.2, 0.5
+"""Room in a window over its size, below which it is full; its size over the largest, below which
+the receiver shut it."""
+
+
+class Interval(NamedTuple):
+    """Time between two packets."""
+
+    start: float
+    end: float
+    segment: Segment
+    """The second packet."""
+    sending: Direction
+    """Its direction."""
+    queued: float
+    """Seconds that it waited in queues before this point."""
+
+    @property
+    def born(self) -> float:
+        """When its sender's TCP let the segment go."""
+        return max(self.start, self.end - self.queued)
+
+    def within(self, moment: float) -> float:
+        return min(max(moment, self.start), self.end)
+
+
+def turns(requests: Requests, trips: Trips, gap: Interval) -> Iterator[Turn]:
+    """Yields the turns in an interval."""
+    to_server, to_client = trips.to_server or 0.0, trips.to_client or 0.0
+    for way, sender, receiver, sender_trip, receiver_trip in (
+        (requests.downward, "server", "client", to_server, to_client),
+        (requests.upward, "client", "server", to_client, to_server),
+    ):
+        pending, unacked = _is_in_message(way, gap.start), way.unacked_bytes
+        if not pending and (unacked <= TWO_SEGMENTS or (sender == "server" and requests.open)):
+            continue
+        at_sender = way.known_to_sender(gap.start - sender_trip * TRIP_SLACK - SLACK_SECONDS)
+        waits = _blocked(way, trips.between, receiver_trip, at_sender, gap)
+        if waits is not None:
+            state: State = waits
+            yield state, gap.start, gap.end, receiver
+        elif pending and unacked <= 0:
+            # In mid-message and all has arrived: its sender has to supply more.
+            begin = gap.within(way.acked_at + sender_trip * TRIP_SLACK)
+            yield "moving", gap.start, begin, receiver
+            yield from _acts(sender, receiver, begin, way, gap)
+        elif not pending:
+            # The last bytes are on their way, and nothing more is asked for.
+            begin = gap.within(way.sent_at + receiver_trip * TRIP_SLACK + SLACK_SECONDS)
+            yield "trip", gap.start, begin, receiver
+            yield "moving", begin, gap.end, receiver
+        elif gap.end - gap.start > max(0.0015, 0.25 * trips.between):
+            way.paused_flight.add(way.next_offset - at_sender[0])
+            yield "pause", gap.start, gap.end, receiver
+        else:
+            yield "moving", gap.start, gap.end, receiver
+        return
+    yield from _between_messages(requests, to_server, to_client, gap)
+
+
+def _acts(host: str, other: str, begin: float, way: Direction, gap: Interval) -> Iterator[Turn]:
+    """Yields a host's turn from `begin` until its segment is born, and that segment's way."""
+    done = max(begin, gap.born) if way is gap.sending else gap.end
+    yield "host", begin, done, host
+    yield "moving", done, gap.end, other
+
+
+def _is_in_message(way: Direction, start: float) -> bool:
+    """Whether a message has begun in a direction and not ended."""
+    boundary = way.framer.boundary
+    if boundary is None:
+        return way.bytes > BULK_BYTES and start - way.sent_at < 1
+    return way.framer.message is not None and way.next_offset < boundary
+
+
+def _blocked(
+    way: Direction,
+    between_trip: float,
+    receiver_trip: float,
+    at_sender: tuple[int, int | None],
+    gap: Interval,
+) -> Literal["loss", "window", "not-read"] | None:
+    """Returns what keeps the bytes of a direction back; None: nothing does.
+
+    at_sender: acknowledged offset and edge of the window, as its sender knew them.
+    """
+    lasted, trip = gap.end - gap.start, TRIP_SLACK * between_trip + SLACK_SECONDS
+    is_old = gap.segment.size > 0 and way is gap.sending
+    is_old = is_old and way.acked_offset - 1 <= way.offset(gap.segment.seq) < way.next_offset
+    is_timeout = is_old and lasted > max(TIMEOUT_SECONDS, 1.5 * trip)
+    if lasted > max(0.005, 0.5 * between_trip) and (way.holes or is_timeout):
+        return "loss"
+    acked, edge = at_sender
+    window = 0 if edge is None else edge - acked
+    room = None if edge is None or not _is_in_message(way, gap.start) else edge - way.next_offset
+    if room is not None and room < max(1460, FULL_RATIO * window):
+        way.full_windows.add(window)
+        return "not-read" if window < SHUT_RATIO * way.largest_window else "window"
+    is_silent = lasted > max(SILENT_SECONDS, 3 * trip) and way.unacked_bytes > TWO_SEGMENTS
+    return "not-read" if is_silent and receiver_trip < NEAR_SECONDS and not is_old else None
+
+
+def _between_messages(
+    requests: Requests, to_server: float, to_client: float, gap: Interval
+) -> Iterator[Turn]:
+    """Yields the turns while no message is under way: the server's, or the client's."""
+    upward, downward = requests.upward, requests.downward
+    completed = (each.complete for each in requests.open.values())
+    complete = next((each for each in completed if each is not None), None)
+    is_data = gap.sending is downward and gap.segment.size >= 1000
+    if complete is None and not requests.open and is_data:
+        complete = 0.0  # it answers a request from before the capture
+    if complete is None:
+        begin = gap.within(requests.replied + to_client * TRIP_SLACK)
+        yield "trip", gap.start, begin, "client"
+        yield from _acts("client", "server", begin, upward, gap)
+        return
+    is_acked = upward.next_offset == upward.acked_offset and not to_server
+    begin = gap.within(
+        max(complete + to_server * TRIP_SLACK, upward.acked_at if is_acked else gap.start)
+    )
+    yield "trip", gap.start, begin, "server"
+    yield from _acts("server", "client", begin, downward, gap)

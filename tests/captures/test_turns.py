@@ -1,0 +1,152 @@
+"""Each moment of a connection is the turn of whoever had to act in it."""
+
+import struct
+
+import pytest
+
+from bottleneck.captures.connection import Connection
+from bottleneck.captures.packets import Packet
+from bottleneck.captures.segments import SYN, segment_of
+from tests.captures.packet_files import CLIENT, SERVER, frame
+
+REPLY_BYTES, SEGMENT_BYTES = 60_084, 1448
+HEADER = b"\xfeSMB" + struct.pack("<HHIHHI", 64, 0, 0, 8, 1, 0)
+
+
+class Play:
+    """A connection whose packets are given one by one, at this point's time."""
+
+    def __init__(self, to_server=0.0, to_client=0.0, window=500):
+        self.connection, self.now, self.window = Connection(), 1.0, window
+        self.to_client = to_client
+        self.seq = {True: 1, False: 1}
+        self.number = 0
+        self.send(True, flags=SYN, options=b"\x03\x03\x07")
+        self.wait(to_server)
+        self.send(False, flags=SYN | 16, options=b"\x03\x03\x07")
+        self.wait(to_client)
+        self.send(True)
+
+    def wait(self, seconds):
+        self.now += seconds
+
+    def send(self, from_client, data=b"", size=0, flags=16, options=b""):
+        """A packet now; size: payload on the wire, if only its first bytes were kept."""
+        ends = (CLIENT, SERVER) if from_client else (SERVER, CLIENT)
+        content = data + bytes(max(0, size - len(data)))
+        seq, ack = self.seq[from_client], self.seq[not from_client]
+        packet = frame(*ends, content, seq, ack, flags, self.window, options)
+        segment = segment_of(Packet(self.now, 1, len(packet), packet))
+        self.connection.add(segment, from_client)
+        self.seq[from_client] += len(content) + bool(flags & SYN)
+
+    def ask(self):
+        """A READ of 60,000 bytes."""
+        self.number += 1
+        body = struct.pack("<IQ", 0, self.number) + bytes(32)
+        body += struct.pack("<HBBI", 49, 0, 0, 60_000) + bytes(41)
+        self.send(True, struct.pack(">I", len(HEADER + body)) + HEADER + body)
+
+    def answer(self, pause_at=0, pause_seconds=0.0):
+        """Its reply, back to back but for a pause before one of its segments, acknowledged."""
+        head = struct.pack(">I", REPLY_BYTES - 4) + HEADER + struct.pack("<IQ", 0, self.number)
+        for index in range(REPLY_BYTES // SEGMENT_BYTES + 1):
+            if index == pause_at:
+                self.wait(pause_seconds)
+            rest = REPLY_BYTES - index * SEGMENT_BYTES
+            self.send(False, b"" if index else head, size=min(SEGMENT_BYTES, rest))
+            self.wait(1e-5)
+            if not self.to_client:
+                self.send(True)
+        self.wait(self.to_client)
+        self.send(True)
+
+    def seconds(self):
+        """Seconds of each state and host, without the instants of packets back to back."""
+        total = {}
+        for row in self.connection.course.values():
+            for key, lasted in row.items():
+                total[key] = total.get(key, 0.0) + lasted
+        return {key: round(value, 2) for key, value in total.items() if value > 0.005}
+
+
+def test_a_server_that_answers_late_has_that_time():
+    play = Play()
+    for _ in range(3):
+        play.ask()
+        play.send(False)
+        play.wait(0.1)
+        play.answer()
+    assert play.seconds() == {("host", "server"): 0.3}
+    assert play.connection.requests.service["READ"].count == 3
+
+
+def test_a_client_that_asks_late_has_that_time():
+    play = Play()
+    for _ in range(3):
+        play.ask()
+        play.answer()
+        play.wait(0.1)
+    play.ask()
+    assert play.seconds() == {("host", "client"): 0.3}
+
+
+def test_a_pause_within_a_reply_that_was_all_acknowledged_is_the_server_s():
+    play = Play()
+    play.ask()
+    play.answer(pause_at=9, pause_seconds=0.2)
+    assert play.seconds() == {("host", "server"): 0.2}
+
+
+@pytest.mark.parametrize(("to_server", "to_client"), [(0.04, 0.0), (0.0, 0.04), (0.02, 0.02)])
+def test_the_way_of_a_request_and_its_reply_is_no_host_s_wherever_it_is_captured(
+    to_server, to_client
+):
+    play = Play(to_server, to_client)
+    for _ in range(5):
+        play.ask()
+        play.wait(to_server)
+        play.answer()
+    play.ask()
+    times = play.seconds()
+    trips = sum(value for (state, _), value in times.items() if state == "trip")
+    assert trips == pytest.approx(5 * 0.04, abs=0.02)
+    # The handshake alone counts for the client, before there is anything to wait for.
+    assert sum(value for (state, _), value in times.items() if state == "host") <= 0.05
+
+
+def test_a_sender_that_fills_the_window_waits_for_the_receiver():
+    play = Play(to_client=0.05, window=100)
+    play.ask()
+    head = struct.pack(">I", REPLY_BYTES - 4) + HEADER + struct.pack("<IQ", 0, play.number)
+    for index in range(3):
+        for part in range(8):
+            play.send(False, head if not index + part else b"", size=1600)
+        play.wait(0.05)
+        play.send(True)
+    assert play.seconds()["window", "client"] == pytest.approx(0.15, abs=0.06)
+
+
+def test_a_hole_that_is_filled_late_was_lost_before_this_point():
+    play = Play(to_client=0.01)
+    play.ask()
+    play.answer()
+    downward = play.connection.requests.downward
+    missing = play.seq[False]
+    play.seq[False] += 1448
+    play.send(False, size=1448)
+    play.wait(0.1)
+    play.seq[False] = missing
+    play.send(False, size=1448)
+    assert (downward.late_fills, downward.sent_again) == (1, 0)
+    assert sum(downward.lost_by_bin.values()) == 1
+
+
+def test_bytes_that_are_acknowledged_and_were_never_seen_are_the_capture_s_loss():
+    play = Play()
+    play.ask()
+    play.answer()
+    play.seq[False] += 5000
+    play.send(True)
+    downward = play.connection.requests.downward
+    assert (downward.unseen_bytes, downward.late_fills) == (5000, 0)

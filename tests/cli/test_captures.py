@@ -1,0 +1,67 @@
+"""`explain` reads packet captures from files and pipes, and refuses others in one line."""
+
+import gzip
+import io
+from pathlib import Path
+
+import pytest
+
+from bottleneck.cli import app, loading
+
+DATA = Path(__file__).parents[1] / "data" / "captures"
+WINDOW = DATA / "window-client.pull.client.pcap.gz"
+
+
+def explained(*names, capsys):
+    code = app.run(["explain", *map(str, names)])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_a_capture_is_answered_on_one_screen(capsys):
+    code, out, err = explained(WINDOW, capsys=capsys)
+    assert (code, err) == (0, "")
+    assert out.startswith("Bottleneck: client TCP (receive window)")
+    assert "(seen from a capture at the client" in out
+    assert len(out.splitlines()) <= 30
+    assert "Not measured" not in out, "packets are all that there is"
+
+
+def test_a_capture_is_read_from_a_pipe(capsys, monkeypatch):
+    def piped(content):
+        stdin = io.BufferedReader(io.BytesIO(content))
+        stdin.seekable = lambda: False
+        monkeypatch.setattr(loading.sys, "stdin", io.TextIOWrapper(stdin))
+
+    piped(gzip.decompress(WINDOW.read_bytes()))
+    assert explained("-", capsys=capsys)[1].startswith("Bottleneck: client TCP")
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (gzip.compress(b"GIF89a"), "neither pcap nor pcapng"),
+        (gzip.compress(b"\xd4\xc3\xb2\xa1" + bytes(999))[:-9], "gzip data that cannot be unpacked"),
+        (b"\xd4\xc3\xb2\xa1" + bytes(20), "no SMB connection (port 445 or 139) in it moves a file"),
+    ],
+)
+def test_what_holds_no_copy_is_refused_in_one_line(content, why, tmp_path, capsys):
+    file = tmp_path / "x.pcap"
+    file.write_bytes(content)
+    code, out, err = explained(file, capsys=capsys)
+    assert (code, out) == (64, "")
+    assert err.startswith(f"bottleneck: {file}: {why}")
+    assert err.count("\n") == 1
+
+
+def test_progress_of_a_long_file_is_shown_on_a_terminal_alone(capsys, monkeypatch):
+    with WINDOW.open("rb") as content:
+        reading = loading.Reading(WINDOW, content)
+        content.seek(0, io.SEEK_END)
+        reading()
+        monkeypatch.setattr(loading, "QUIET_SECONDS", -1.0)
+        reading()
+        assert capsys.readouterr().err == ""
+        monkeypatch.setattr(loading.sys.stderr, "isatty", lambda: True)
+        reading()
+        assert "reading the capture: 100%" in capsys.readouterr().err
