@@ -110,7 +110,7 @@ def test_each_connection_that_moves_files_is_a_copy_and_the_slowest_leads():
 def test_a_disk_rate_beside_a_capture_tells_the_disk_from_the_cpu():
     verdicts = []
     for rate in (54e6, 400e6):
-        disk = supplied_report.entries_of(case.of_figures([Disk("server", "read", rate)], "x"))
+        disk = supplied_report.entries_of(case.case_of_figures([Disk("server", "read", rate)], "x"))
         report = report_of("server-hdd.pull.server")
         report = replace(report, entries=(*report.entries, *disk))
         verdicts.append(diagnose(report).copies[0].verdict)
