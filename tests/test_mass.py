@@ -23,7 +23,7 @@ CEILINGS = {
 ALLOWANCE = {
     "issue": "62 to 70",
     "lines": 2240 + 1110 + 444 + 260 + 366 + 2193,
-    "lines of tests": 2540 + 165 + 172 + 265 + 400 + 106 + 879,
+    "lines of tests": 2540 + 165 + 172 + 265 + 400 + 106 + 885,
     "modules": 38 + 13 + 14,
 }
 """Lines above the ceilings, by reason in the order of the sums; they only fall:
