@@ -44,6 +44,9 @@ UNEVEN_RATIO = 0.4
 """Spread of the rate above which a queue is not the path's alone."""
 STEADY_RATIO = 0.1
 """Spread of the rate below which a sender without time stamps may wait for a shaper of its own."""
+START_LOSSES_RATIO, RECOVERED_RATIO = 0.7, 1.3
+"""Share of the losses in one episode that may all be of the start; best rate over the copy's, above
+which TCP had not recovered."""
 ONE_EPISODE_RATIO, OVERSHOT_SEGMENTS = 0.8, 100
 """Share of the losses in one episode, and their count, where TCP's start overshot."""
 PAUSES_RATIO = 0.3
@@ -55,12 +58,12 @@ SHUT_RATIO, SMALL_WINDOW_RATIO = 0.2, 0.4
 by a slow reader."""
 SMALL_REQUEST_BYTES, BULKY_RATIO = 256 << 10, 0.5
 """Largest request of a program that asks for one at a time, and the share of other time there."""
-IDLE_WIRE_RATIO, SLOW_HOST_RATIO = 0.8, 0.2
-"""Time under way below which, and a host's time above which, overlapping requests leave the wire
-idle: it is no limit."""
 HOST_TRUST, SETTLED_HOST_TRUST, SYN_TRUST, LOSSY_CAPTURE_TRUST = 0.65, 0.8, 0.5, 0.6
 """Highest confidence: a host's disk or CPU, without and with the disk's rate by itself; TCP's ends
 without the SYN; a capture with gaps."""
+HELD_TRUST, IDLE_WINDOW_RATIO = 0.7, 0.4
+"""Highest confidence in a send buffer, as a pinned congestion window looks alike; share of the time
+with a full window below which the window is not the limit."""
 UNSEEN_RATIO = 0.01
 """Bytes that the capture lacks over those of the copy, from which on it has gaps."""
 
@@ -129,6 +132,8 @@ def trust_of(report: Report, copy: Copy, capture: Capture) -> dict[str, float]:
     trust = {"network": min(highest, _path_trust(copy, capture)), "smb": highest, "tcp": highest}
     if not capture.has_syn:
         trust["tcp"] = min(highest, SYN_TRUST)
+    elif _is_held(capture) and capture.window_ratio < IDLE_WINDOW_RATIO:
+        trust["tcp"] = min(highest, HELD_TRUST)
     is_settled = any(_supplied_disks(report, copy))
     host = SETTLED_HOST_TRUST if is_settled else HOST_TRUST
     return trust | dict.fromkeys(("disk", "cpu"), min(highest, host))
@@ -160,18 +165,18 @@ def capture_facts(report: Report, copy: Copy, capture: Capture) -> Iterator[Fact
 
 
 def capture_signs(copy: Copy, capture: Capture) -> Iterator[Sign]:
-    """Yields stalled, lost, others-traffic, pinned, slow-commands and one-request."""
+    """Yields stalled, lost, others-traffic, overshot, slow-commands and one-request."""
     if capture.is_stuck:
         yield Sign("stalled", words="the same large segment was retransmitted again and again")
-    elif capture.lost_segments >= 5 and not _is_policed(capture) and not _overshot(capture):
+    elif _is_lossy(capture) and not (_is_policed(capture) or _is_full(capture)):
         words = f"{percent_text(capture.lost_ratio)} of the segments were lost"
         yield Sign("lost", None, capture.lost_ratio, words)
     if capture.others_ratio > 0:
         words = f"{capture.others_ratio:.0%} of the captured bytes were others'"
         yield Sign("others-traffic", None, capture.others_ratio, words)
-    if _overshot(capture):
+    if _overshot(copy, capture):
         words = "losses in one episode, when TCP's start overshot"
-        yield Sign("pinned", copy.sender, words=words)
+        yield Sign("overshot", copy.sender, words=words)
     if (capture.slow_commands_ratio or 0.0) >= SLOW_COMMANDS_RATIO:
         side = max(SIDES, key=lambda each: float(getattr(capture, f"{each}_ratio")))
         yield Sign("slow-commands", side, words="commands that need no disk were slow as well")
@@ -191,11 +196,12 @@ def _mover(copy: Copy, capture: Capture, way: float) -> tuple[Part, ...]:
         low, high = ASKED_RATIOS
         if low < asked_bytes / (rate * _loaded_trip(capture)) < high:
             return (smb,)
-    if queue is not None and queue > max(QUEUE_RATIO * trip, QUEUE_SECONDS):
+    if _is_held(capture):
+        # Receive window or send buffer: the window's scale is in the SYN alone.
+        return (sender,) if capture.has_syn else (("tcp", copy.receiver), sender)
+    if _is_full(capture) or _is_policed(capture):
         return (NETWORK,)
-    if _is_policed(capture):
-        return (NETWORK,)
-    if _overshot(capture):
+    if _overshot(copy, capture):
         return (sender,)
     if _is_lossy(capture):
         return (NETWORK,)
@@ -205,7 +211,6 @@ def _mover(copy: Copy, capture: Capture, way: float) -> tuple[Part, ...]:
     if trip <= FAR_SECONDS:
         return (NETWORK,)
     if not capture.has_syn:
-        # Receive window or send buffer: the window's scale is in the SYN alone.
         is_full = capture.unscaled_window_bytes is not None
         ends = (("tcp", copy.receiver), sender)
         return ends if is_full or pauses or queue is not None else (NETWORK,)
@@ -217,10 +222,11 @@ def _path_trust(copy: Copy, capture: Capture) -> float:
     trip, queue = capture.rtt_seconds or 0.0, capture.queue_seconds
     if _is_policed(capture):
         return 0.65
+    if _is_lossy(capture) and not capture.has_syn:
+        return 0.6
     if (capture.spread_ratio or 0.0) > UNEVEN_RATIO and (queue or 0.0) > 3 * trip:
         return 0.55  # a queue, and yet in fits and starts
-    is_full = queue is not None and queue > max(QUEUE_RATIO * trip, QUEUE_SECONDS)
-    if is_full or capture.is_stuck or capture.others_ratio > 0.25 or _is_lossy(capture):
+    if _is_full(capture) or capture.is_stuck or capture.others_ratio > 0.25 or _is_lossy(capture):
         return 1.0
     if not capture.has_syn:
         return 0.7 if _is_like_link(copy) else 0.49
@@ -229,8 +235,26 @@ def _path_trust(copy: Copy, capture: Capture) -> float:
     return 0.8 if _is_like_link(copy) else 0.6
 
 
+def _is_full(capture: Capture) -> bool:
+    """Whether packets wait in a queue of the path."""
+    queue, trip = capture.queue_seconds, capture.rtt_seconds or 0.0
+    return queue is not None and queue > max(QUEUE_RATIO * trip, QUEUE_SECONDS)
+
+
+def _is_held(capture: Capture) -> bool:
+    """Whether the same number of bytes flies each round trip, with pauses: a buffer's size.
+
+    Losses, if any, are of the start: later ones would make the number vary.
+    """
+    way = capture.moving_ratio + capture.pause_ratio
+    is_far = (capture.rtt_seconds or 0.0) > FAR_SECONDS
+    is_once = capture.lost_segments < 5 or capture.loss_episode_ratio > START_LOSSES_RATIO
+    return is_far and is_once and capture.is_flight_even and capture.pause_ratio > 0.2 * way
+
+
 def _is_lossy(capture: Capture) -> bool:
-    return capture.lost_ratio > 1e-4 and capture.lost_segments >= 5
+    is_often = capture.lost_ratio > 1e-4 and capture.lost_segments >= 5
+    return is_often and not _is_held(capture)
 
 
 def _rate(copy: Copy) -> float:
@@ -254,10 +278,13 @@ def _is_policed(capture: Capture) -> bool:
     return is_even and capture.lost_segments > POLICED_SEGMENTS and capture.lost_ratio > 1e-4
 
 
-def _overshot(capture: Capture) -> bool:
+def _overshot(copy: Copy, capture: Capture) -> bool:
+    """Whether TCP lost much at its start, and had not recovered from that for most of the time."""
     is_once = capture.loss_episode_ratio > ONE_EPISODE_RATIO
     is_far = (capture.rtt_seconds or 0.0) > FAR_SECONDS
-    return is_once and is_far and capture.lost_segments > OVERSHOT_SEGMENTS
+    is_below = (capture.best_bytes_per_second or 0.0) > RECOVERED_RATIO * _rate(copy)
+    is_start = is_once and is_far and is_below and capture.lost_segments > OVERSHOT_SEGMENTS
+    return is_start and not _is_held(capture)
 
 
 def _is_small_window(copy: Copy, capture: Capture) -> bool:
