@@ -309,5 +309,5 @@ def test_pushes_fit_on_a_disk_that_is_hardly_larger_than_its_reserve(
     assert not [each for each in session.log.notes if "free space" in each]
 
 
-TIMES = replace(plan.times(60.0), copy=0.5, fill=5.0)
+TIMES = replace(plan.times(60.0), copy=0.5, fill_source=5.0)
 """Enough for the files that are held to take all the room that they are given."""

@@ -26,7 +26,7 @@ from tests.run.steps.sessions import PASSWORD, begun, order_of, session_of, upda
 MIB = 1 << 20
 FILM_BYTES = 5 * MIB
 SHORT = replace(
-    plan.times(60.0), disk=0.3, disk_cached=0.2, zones=0.5, synced=0.3, file=0.3, fill=0.3
+    plan.times(60.0), disk=0.3, disk_cached=0.2, zones=0.5, synced=0.3, file=0.3, fill_source=0.3
 )
 
 
