@@ -27,7 +27,7 @@ _DOES = {"read": "reads", "write": "writes"}
 
 def runs(copy: Copy, rate: float, how: str = "runs at") -> str:
     """Returns the first half of a verdict: the copy and its rate."""
-    if copy.is_running:
+    if copy.is_running or copy.is_captured:
         what = "copy between folders of one host" if copy.on_one_host else copy.verb
         return f"The observed {what} runs at {rate_text(rate)}"
     doing = "Pulling" if copy.verb == "pull" else "Pushing"

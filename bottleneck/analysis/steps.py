@@ -131,7 +131,12 @@ class Copy:
     @property
     def is_running(self) -> bool:
         """Whether the copy was not made for this report, but watched while it ran."""
-        return self.engine.startswith(RUNNING)
+        return self.engine.startswith(RUNNING) and not self.is_captured
+
+    @property
+    def is_captured(self) -> bool:
+        """Whether its packets were captured, and nothing else of the copy was observed."""
+        return self.step is not None and self.step.details.capture is not None
 
     @property
     def on_one_host(self) -> bool:

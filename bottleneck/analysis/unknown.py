@@ -104,7 +104,7 @@ def copy_alone(copy: Copy, step: MeasuredStep) -> Verdict:
 def inconclusive(copy: Copy, step: MeasuredStep, decision: Decision) -> Verdict:
     """Returns the verdict of a copy that may be limited by several components."""
     rate = step.rate.median
-    if copy.is_running and step.details.capture is None:
+    if copy.is_running:
         return _inconclusive(f"{runs(copy, rate)}: {running.suspicion(copy, step)}.")
     (first, likely), (second, less) = (
         (_name(decision, *each), percent_text(each[1])) for each in decision.suspects[:2]

@@ -31,6 +31,8 @@ def report_of(*captures: Capture) -> Report:
     Others are of the same connections from other points, as at the client and at the server.
     """
     capture = captures[0]
+    if any(not each.connections.keys() & capture.connections.keys() for each in captures[1:]):
+        raise CaptureError("its connections are not in the other captures: explain each by itself")
     copies = [(ends, ways) for ends, c in capture.connections.items() if (ways := way_of(c))]
     if not copies:
         raise CaptureError(NO_COPY)
@@ -65,7 +67,6 @@ def _facts(capture: Capture) -> dict[str, object]:
         "packets": capture.packets,
         "cut_ratio": capture.cut_packets / max(1, capture.packets),
         "connections": len(capture.connections),
-        "has_others": bool(capture.other_bytes),
     }
 
 
@@ -104,7 +105,8 @@ def _joined(views: Sequence[dict[str, Any]]) -> dict[str, Any]:
             values = [each[name] for each in views if each[name] is not None]
             figures[name] = sum(values) / len(values)
     figures["has_syn"] = any(each["has_syn"] for each in views)
-    figures["queue_seconds"] = max((e["queue_seconds"] or 0.0 for e in views), default=0.0)
+    queues = (each["queue_seconds"] for each in views)
+    figures["queue_seconds"] = max((each for each in queues if each is not None), default=None)
     figures["points"] = len(views)
     return figures
 

@@ -12,6 +12,8 @@ from bottleneck.captures.segments import ACK, FIN, MSS, RST, SCALE, STAMPS, SYN,
 LONGEST_TURN_SECONDS = 60.0
 DATA_SEGMENT_BYTES = 1000
 """Least size of a segment that belongs to a file's data."""
+Ways = tuple[Direction, Direction]
+"""Direction of a segment, and the one whose bytes it acknowledges."""
 
 
 class Connection:
@@ -34,9 +36,9 @@ class Connection:
 
     def add(self, segment: Segment, from_client: bool) -> None:
         """Takes the next segment."""
-        sending, acknowledged = self.requests.upward, self.requests.downward
-        if not from_client:
-            sending, acknowledged = acknowledged, sending
+        ways = self.requests.upward, self.requests.downward
+        ways = ways if from_client else ways[::-1]
+        sending, acknowledged = ways
         options = options_of(segment.options) if segment.options else {}
         now, stamps = segment.seconds, options.get(STAMPS, b"")
         queued = 0.0
@@ -51,12 +53,12 @@ class Connection:
         if segment.size > DATA_SEGMENT_BYTES:
             sending.queue_seconds.add(queued)
         if segment.flags & SYN:
-            self._open(segment, sending, acknowledged, options, from_client)
+            self._open(segment, ways, options, from_client)
             return
         if segment.flags & ACK:
             self._acknowledge(segment, acknowledged, from_client)
         if segment.size:
-            self._take_data(segment, sending, acknowledged, stamps, from_client)
+            self._take_data(segment, ways, stamps, from_client)
         sending.note_stamp(now, options)
 
     def _share_out(self, interval: turns.Interval) -> None:
@@ -66,14 +68,10 @@ class Connection:
                 self.course[number][state, host] += last - first
 
     def _open(
-        self,
-        segment: Segment,
-        sending: Direction,
-        acknowledged: Direction,
-        options: dict[int, bytes],
-        from_client: bool,
+        self, segment: Segment, ways: Ways, options: dict[int, bytes], from_client: bool
     ) -> None:
         """Takes a SYN (RFC 9293 3.5): sizes, scales, and the first round trip."""
+        sending, acknowledged = ways
         self.has_syn = True
         sending.start(segment.seq, int.from_bytes(options.get(MSS, b""), "big"))
         acknowledged.scale = min(options[SCALE][0], 14) if options.get(SCALE) else 0
@@ -96,14 +94,8 @@ class Connection:
         if trip is not None:
             self.trips.note(trip, to_server=not from_client)
 
-    def _take_data(
-        self,
-        segment: Segment,
-        sending: Direction,
-        acknowledged: Direction,
-        stamps: bytes,
-        from_client: bool,
-    ) -> None:
+    def _take_data(self, segment: Segment, ways: Ways, stamps: bytes, from_client: bool) -> None:
+        sending, acknowledged = ways
         now = segment.seconds
         start = sending.offset(segment.seq)
         end = start + segment.size

@@ -89,7 +89,7 @@ class Direction:
     Offsets in the stream count from 1 << 32, so that those before the capture are positive too.
     """
 
-    def __init__(self, next_reply_bytes: Callable[[], int] = lambda: 0) -> None:
+    def __init__(self, next_reply_bytes: Callable[[], int] | None = None) -> None:
         self.framer = Framer(next_reply_bytes)
         self.clock = SenderClock()
         self.next_offset = self.acked_offset = 0
@@ -117,7 +117,7 @@ class Direction:
         """Round trips from this point to the receiver; to both ends, with data under way."""
         self.in_flight, self.paused_flight = Sample(), Sample()
         """Bytes not acknowledged; the same at the beginning of a pause in a message."""
-        self.queue_seconds, self.full_windows, self.unscaled_windows = Sample(), Sample(), Sample()
+        self.queue_seconds, self.full_windows = Sample(), Sample()
         self.first_stamped: OrderedDict[bytes, float] = OrderedDict()
         """Time of the first segment with each time stamp."""
         self.timed: tuple[int, float] | None = None
@@ -167,8 +167,6 @@ class Direction:
         """
         offset = self.offset(ack)
         window = None if self.scale is None else header_window << self.scale
-        if self.scale is None and self.bytes > 100_000:
-            self.unscaled_windows.add(header_window)
         if offset > self.next_offset + (1 << 24) or offset < self.acked_offset:
             return None
         if offset > self.next_offset:

@@ -101,7 +101,6 @@ def figures_of(ways: Ways, other_bytes: int) -> dict[str, Any]:
         "is_stuck": _is_stuck(way),
         "largest_window_bytes": way.largest_window or None,
         "full_window_bytes": way.full_windows.quantile(0.5),
-        "unscaled_window_bytes": _unscaled_window(way),
         "in_flight_bytes": way.in_flight.quantile(0.95),
         "is_flight_even": _is_even(way),
         "zero_windows": way.zero_windows,
@@ -158,18 +157,6 @@ def _queue_seconds(ways: Ways) -> float | None:
     if queue is None and way.loaded_trips.values:
         queue = max(0.0, way.loaded_trips.median() - sender_trip - 0.001)
     return queue
-
-
-def _unscaled_window(way: Direction) -> float | None:
-    """Returns the window in flight where its scale is unknown, if the flight fills it.
-
-    Bytes in flight are never more than the window: the least scale that allows them.
-    """
-    window, flight = way.unscaled_windows.median(), way.in_flight.quantile(0.95)
-    if not window or not flight or (way.unscaled_windows.quantile(0.9) or 0.0) >= 1.5 * window:
-        return None
-    scaled = next(s for power in range(64) if (s := window * 2**power) >= 0.97 * flight)
-    return scaled if flight > 0.8 * scaled else None
 
 
 def _is_even(way: Direction) -> bool:

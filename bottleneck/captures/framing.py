@@ -88,8 +88,8 @@ def message_of(head: bytes, size: int) -> Message:
 class Framer:
     """Boundaries of messages in one direction; segments come in the order of the stream."""
 
-    def __init__(self, next_reply_bytes: Callable[[], int] = lambda: 0) -> None:
-        """next_reply_bytes: size of the next message by its request; 0: unknown."""
+    def __init__(self, next_reply_bytes: Callable[[], int] | None = None) -> None:
+        """next_reply_bytes: size of the next message by its request; 0: none is due."""
         self.boundary: int | None = None
         """Offset in the stream of the next length field; None: unknown."""
         self.message: Message | None = None
@@ -173,7 +173,7 @@ class Framer:
         if is_readable and (len(head) < 8 or is_magic):
             self._is_sure = len(head) >= 8
             return message_of(head[: 4 + min(length, _KEPT_HEADER_BYTES)], 4 + length)
-        size = self._next_reply_bytes() or self.large_bytes
+        size = self._next_reply_bytes() if self._next_reply_bytes else self.large_bytes
         self._is_sure = False
         if not size:
             self._lost_at, self.boundary = self.boundary, None

@@ -123,10 +123,10 @@ class Requests:
         if moment == "end":
             self.replied = now
             return
-        key = message.number
+        key: object = message.number
         if key not in self.open:
             is_guessed = key is None or message.command in (READ, WRITE)
-            key = next(iter(self.open), None) if is_guessed else None  # type: ignore[assignment]
+            key = next(iter(self.open), None) if is_guessed else None
         request = None if key is None else self.open.pop(key, None)
         self._replies += 1
         if message.command == WRITE and self.upward.bytes > BULK_BYTES and len(message.head) >= 76:

@@ -78,18 +78,9 @@ def segment_of(packet: Packet) -> Segment | None:
     if tcp_bytes < 20 or size < 0:
         return None
     payload = tcp + tcp_bytes
-    return Segment(
-        seconds,
-        (source, source_port),
-        (target, target_port),
-        seq,
-        ack,
-        flags,
-        window,
-        size,
-        data[payload : payload + size],
-        data[tcp + 20 : payload],
-    )
+    ends = (source, source_port), (target, target_port)
+    content, options = data[payload : payload + size], data[tcp + 20 : payload]
+    return Segment(seconds, *ends, seq, ack, flags, window, size, content, options)
 
 
 def options_of(options: bytes) -> dict[int, bytes]:

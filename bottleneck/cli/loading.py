@@ -98,6 +98,8 @@ def load_case(names: Sequence[str], typed: TypedFigures) -> Report:
         figures = case.joined_case(parts)
         if captured is None:
             return supplied_report.report_of(figures)
+        if figures.copy or figures.client or (figures.path and figures.path.rtt):
+            raise report.ReportError("copies, links and round trips: the capture itself has these")
         beside = tuple(supplied_report.entries_of(figures))
         return replace(captured, entries=(*captured.entries, *beside))
     except (report.ReportError, units.UnitError, packets.CaptureError) as error:
@@ -186,8 +188,10 @@ def _captured(file: Path) -> Capture | None:
             content = stack.enter_context(file.open("rb"))
         if not packets.is_capture(content.peek(4)):
             return None
+        reading = Reading(file, content)
+        stack.callback(reading.clear)
         try:
-            return capture.read(content, Reading(file, content))
+            return capture.read(content, reading)
         except packets.CaptureError as error:
             raise report.ReportError(str(error)) from None
 
@@ -198,11 +202,17 @@ class Reading:
     def __init__(self, file: Path, content: BinaryIO) -> None:
         self._size = file.stat().st_size if file != STDIN else 0
         self._content, self._begun = content, time.monotonic()
+        self._is_shown = False
 
     def __call__(self) -> None:
         if self._size and sys.stderr.isatty() and time.monotonic() - self._begun > QUIET_SECONDS:
             share = min(1.0, self._content.tell() / self._size)
-            print(f"\rreading the capture: {share:.0%}", end="\r", file=sys.stderr, flush=True)
+            print(f"\rreading the capture: {share:.0%}", end="", file=sys.stderr, flush=True)
+            self._is_shown = True
+
+    def clear(self) -> None:
+        if self._is_shown:
+            print(end="\r\x1b[K", file=sys.stderr, flush=True)
 
 
 def target_rate(text: str | None) -> float | None:

@@ -83,10 +83,8 @@ def test_progress_is_told_now_and_then():
 
 
 def test_two_captures_of_one_connection_are_one_case():
-    captures = []
-    for name in ("sndbuf-s.pull.client", "sndbuf-s.pull.client"):
-        with (DATA / f"{name}.pcap.gz").open("rb") as file:
-            captures.append(capture.read(file))
+    with (DATA / "sndbuf-s.pull.client.pcap.gz").open("rb") as file:
+        captures = [capture.read(file)] * 2
     report = captured_report.report_of(*captures)
     (copy,) = diagnose(report).copies
     assert copy.view == "2 captures"
@@ -109,8 +107,8 @@ def test_each_connection_that_moves_files_is_a_copy_and_the_slowest_leads():
 
 def test_a_disk_rate_beside_a_capture_tells_the_disk_from_the_cpu():
     verdicts = []
-    for rate in (54e6, 400e6):
-        disk = supplied_report.entries_of(case.case_of_figures([Disk("server", "read", rate)], "x"))
+    for disk_of in (Disk("server", "read", 54e6), Disk("server", "read", 400e6)):
+        disk = supplied_report.entries_of(case.case_of_figures([disk_of], "x"))
         report = report_of("server-hdd.pull.server")
         report = replace(report, entries=(*report.entries, *disk))
         verdicts.append(diagnose(report).copies[0].verdict)

@@ -28,12 +28,9 @@ def test_a_capture_is_answered_on_one_screen(capsys):
 
 
 def test_a_capture_is_read_from_a_pipe(capsys, monkeypatch):
-    def piped(content):
-        stdin = io.BufferedReader(io.BytesIO(content))
-        stdin.seekable = lambda: False
-        monkeypatch.setattr(loading.sys, "stdin", io.TextIOWrapper(stdin))
-
-    piped(gzip.decompress(WINDOW.read_bytes()))
+    stdin = io.BufferedReader(io.BytesIO(gzip.decompress(WINDOW.read_bytes())))
+    stdin.seekable = lambda: False
+    monkeypatch.setattr(loading.sys, "stdin", io.TextIOWrapper(stdin))
     assert explained("-", capsys=capsys)[1].startswith("Bottleneck: client TCP")
 
 
@@ -64,4 +61,18 @@ def test_progress_of_a_long_file_is_shown_on_a_terminal_alone(capsys, monkeypatc
         assert capsys.readouterr().err == ""
         monkeypatch.setattr(loading.sys.stderr, "isatty", lambda: True)
         reading()
-        assert "reading the capture: 100%" in capsys.readouterr().err
+        reading.clear()
+        assert capsys.readouterr().err == "\rreading the capture: 100%\r\x1b[K"
+
+
+@pytest.mark.parametrize("option", [("--copy", "pull 38MB/s"), ("--link", "1Gbit/s")])
+def test_what_the_capture_has_itself_is_refused_beside_it(option, capsys):
+    code, out, err = explained(WINDOW, *option, capsys=capsys)
+    assert (code, out) == (64, "")
+    assert "the capture itself has these" in err
+
+
+def test_captures_without_a_common_connection_are_refused(capsys):
+    code, _, err = explained(WINDOW, DATA / "hole-1400.push.client.pcap.gz", capsys=capsys)
+    assert code == 64
+    assert "explain each by itself" in err

@@ -17,12 +17,9 @@ def _records(content: bytes) -> Iterator[tuple[float, bytes, bytes]]:
     start = HEADER_BYTES
     while start + 16 <= len(content):
         seconds, micros, kept_bytes, _ = struct.unpack_from("<IIII", content, start)
-        yield (
-            seconds + micros / 1e6,
-            content[start : start + 16],
-            content[start + 16 : start + 16 + kept_bytes],
-        )
-        start += 16 + kept_bytes
+        end = start + 16 + kept_bytes
+        yield seconds + micros / 1e6, content[start : start + 16], content[start + 16 : end]
+        start = end
 
 
 def without_beginning(source: Path, target: Path, seconds: float) -> None:

@@ -50,8 +50,6 @@ class Capture:
     is_stuck: bool = False
     largest_window_bytes: Positive | None = None
     full_window_bytes: Positive | None = None
-    unscaled_window_bytes: Positive | None = None
-    in_flight_bytes: Positive | None = None
     is_flight_even: bool = False
     zero_windows: float = 0.0
     request_bytes: Positive | None = None

@@ -42,6 +42,8 @@ EVEN_RATIO, POLICED_SEGMENTS = 0.06, 30
 """Spread of the rate below which losses do not disturb it, and fewest losses: a policer."""
 UNEVEN_RATIO = 0.4
 """Spread of the rate above which a queue is not the path's alone."""
+OTHERS_RATIO = 0.25
+"""Least share of others' bytes that makes the path the limit."""
 STEADY_RATIO = 0.1
 """Spread of the rate below which a sender without time stamps may wait for a shaper of its own."""
 START_LOSSES_RATIO, RECOVERED_RATIO = 0.7, 1.3
@@ -49,8 +51,10 @@ START_LOSSES_RATIO, RECOVERED_RATIO = 0.7, 1.3
 which TCP had not recovered."""
 ONE_EPISODE_RATIO, OVERSHOT_SEGMENTS = 0.8, 100
 """Share of the losses in one episode, and their count, where TCP's start overshot."""
-PAUSES_RATIO = 0.3
-"""Pauses over all time under way, from which on few bytes are in flight."""
+PAUSES_RATIO, HELD_PAUSES_RATIO = 0.3, 0.2
+"""Least share of pauses in the time under way where few bytes are in flight; where a buffer's."""
+LOST_RATIO, LEAST_LOST = 1e-4, 5
+"""Least share and count of lost segments that slow a copy."""
 SLOW_COMMANDS_RATIO = 0.4
 """Share of commands without a disk that were slow, from which on the CPU is."""
 SHUT_RATIO, SMALL_WINDOW_RATIO = 0.2, 0.4
@@ -134,7 +138,8 @@ def trust_of(report: Report, copy: Copy, capture: Capture) -> dict[str, float]:
         trust["tcp"] = min(highest, SYN_TRUST)
     elif _is_held(capture) and capture.window_ratio < IDLE_WINDOW_RATIO:
         trust["tcp"] = min(highest, HELD_TRUST)
-    is_settled = any(_supplied_disks(report, copy))
+    disks = _supplied_disks(report, copy)
+    is_settled = any(each.plan.initiator == _slower_host(capture) for each in disks)
     host = SETTLED_HOST_TRUST if is_settled else HOST_TRUST
     return trust | dict.fromkeys(("disk", "cpu"), min(highest, host))
 
@@ -178,23 +183,22 @@ def capture_signs(copy: Copy, capture: Capture) -> Iterator[Sign]:
         words = "losses in one episode, when TCP's start overshot"
         yield Sign("overshot", copy.sender, words=words)
     if (capture.slow_commands_ratio or 0.0) >= SLOW_COMMANDS_RATIO:
-        side = max(SIDES, key=lambda each: float(getattr(capture, f"{each}_ratio")))
-        yield Sign("slow-commands", side, words="commands that need no disk were slow as well")
+        words = "commands that need no disk were slow as well"
+        yield Sign("slow-commands", _slower_host(capture), words=words)
     if _is_one_request(copy, capture):
         yield Sign("one-request", words="it asked for one small piece at a time")
 
 
 def _mover(copy: Copy, capture: Capture, way: float) -> tuple[Part, ...]:
     """Returns the components that hold the number of bytes under way."""
-    trip, rate = capture.rtt_seconds or 0.0, _rate(copy)
-    queue, asked_bytes = capture.queue_seconds, _asked_bytes(capture)
+    trip, asked_bytes = capture.rtt_seconds or 0.0, _asked_bytes(capture)
     sender: Part = ("tcp", copy.sender)
     smb: Part = ("smb", other(copy.initiator))
-    if capture.others_ratio > 0.25:
+    if capture.others_ratio > OTHERS_RATIO:
         return (NETWORK,)
     if trip > FAR_SECONDS and asked_bytes and capture.point != "server":
         low, high = ASKED_RATIOS
-        if low < asked_bytes / (rate * _loaded_trip(capture)) < high:
+        if low < asked_bytes / (_rate(copy) * _loaded_trip(capture)) < high:
             return (smb,)
     if _is_held(capture):
         # Receive window or send buffer: the window's scale is in the SYN alone.
@@ -211,10 +215,12 @@ def _mover(copy: Copy, capture: Capture, way: float) -> tuple[Part, ...]:
     if trip <= FAR_SECONDS:
         return (NETWORK,)
     if not capture.has_syn:
-        is_full = capture.unscaled_window_bytes is not None
-        ends = (("tcp", copy.receiver), sender)
-        return ends if is_full or pauses or queue is not None else (NETWORK,)
-    return (sender,) if pauses or queue is not None else (NETWORK,)
+        return ("tcp", copy.receiver), sender
+    return (sender,) if pauses or capture.queue_seconds is not None else (NETWORK,)
+
+
+def _slower_host(capture: Capture) -> str:
+    return "client" if capture.client_ratio >= capture.server_ratio else "server"
 
 
 def _path_trust(copy: Copy, capture: Capture) -> float:
@@ -226,7 +232,8 @@ def _path_trust(copy: Copy, capture: Capture) -> float:
         return 0.6
     if (capture.spread_ratio or 0.0) > UNEVEN_RATIO and (queue or 0.0) > 3 * trip:
         return 0.55  # a queue, and yet in fits and starts
-    if _is_full(capture) or capture.is_stuck or capture.others_ratio > 0.25 or _is_lossy(capture):
+    is_shared = capture.others_ratio > OTHERS_RATIO
+    if _is_full(capture) or capture.is_stuck or is_shared or _is_lossy(capture):
         return 1.0
     if not capture.has_syn:
         return 0.7 if _is_like_link(copy) else 0.49
@@ -246,14 +253,14 @@ def _is_held(capture: Capture) -> bool:
 
     Losses, if any, are of the start: later ones would make the number vary.
     """
-    way = capture.moving_ratio + capture.pause_ratio
+    share = capture.pause_ratio / max(1e-6, capture.moving_ratio + capture.pause_ratio)
     is_far = (capture.rtt_seconds or 0.0) > FAR_SECONDS
-    is_once = capture.lost_segments < 5 or capture.loss_episode_ratio > START_LOSSES_RATIO
-    return is_far and is_once and capture.is_flight_even and capture.pause_ratio > 0.2 * way
+    is_once = capture.lost_segments < LEAST_LOST or capture.loss_episode_ratio > START_LOSSES_RATIO
+    return is_far and is_once and capture.is_flight_even and share > HELD_PAUSES_RATIO
 
 
 def _is_lossy(capture: Capture) -> bool:
-    is_often = capture.lost_ratio > 1e-4 and capture.lost_segments >= 5
+    is_often = capture.lost_ratio > LOST_RATIO and capture.lost_segments >= LEAST_LOST
     return is_often and not _is_held(capture)
 
 
@@ -275,7 +282,7 @@ def _is_like_link(copy: Copy) -> bool:
 
 def _is_policed(capture: Capture) -> bool:
     is_even = capture.spread_ratio is not None and capture.spread_ratio < EVEN_RATIO
-    return is_even and capture.lost_segments > POLICED_SEGMENTS and capture.lost_ratio > 1e-4
+    return is_even and capture.lost_segments > POLICED_SEGMENTS and capture.lost_ratio > LOST_RATIO
 
 
 def _overshot(copy: Copy, capture: Capture) -> bool:

@@ -20,7 +20,7 @@ BEHIND_RATIO = 0.2
 def rule(evidence: Evidence) -> Iterator[str]:
     """Yields what was not observed of a running copy, and how much is not on the disk yet."""
     copy, step = evidence.copy, evidence.step
-    if not copy.is_running or step.details.capture is not None:
+    if not copy.is_running:
         return
     if step.details.cache.proven is None:
         yield "Not verified: whether the file came from a disk or from the sender's memory."
