@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -39,9 +39,7 @@ from bottleneck.documents.document import (
 from bottleneck.documents.hosts import host_facts, interface_points, path, share_facts
 from bottleneck.documents.plots.charts import Plot
 from bottleneck.documents.plots.copies import drawings, stack
-from bottleneck.documents.plots.cores import cores
 from bottleneck.documents.plots.shapes import TEMPLATES, sheet
-from bottleneck.documents.plots.sweeps import latencies, sweeps
 from bottleneck.documents.plots.zones import zones
 from bottleneck.documents.ticket import command_words
 from bottleneck.report.report import Report
@@ -63,7 +61,6 @@ MOST_POINTS = MOST_ROWS = 200
 """A run has tens of stages and copies; a stranger's report may have thousands."""
 MOST_COPIES = 64
 MOST_HEAT_ROWS, MOST_HEAT_COLUMNS, HEAT_LEVELS = 16, 8, 5
-MOST_PLOTS = 16
 SEEN_AGAIN = ("bottleneck", "explain", "REPORT.json", "--format", "html")
 
 
@@ -224,7 +221,7 @@ def _sections(report: Report, diagnosis: Diagnosis) -> Iterator[Group]:
         limits = (*copies.ceilings(main_copy), *copies.ladder(main_copy), *copies.target(main_copy))
         yield Group("Limits", limits, "ladder")
     yield Group("Evidence", tuple(_evidence(diagnosis)), "evidence")
-    yield Group("Plots", _group("plots", plots(report, diagnosis)), "drawings")
+    yield Group("Plots", _group("plots", zones(report, diagnosis)), "drawings")
     yield Group("Comparisons", _group("columns", _comparison_groups(diagnosis)), "comparisons")
     hosts = (
         Group("Client", (host_facts(report.client),)),
@@ -245,21 +242,6 @@ def _sections(report: Report, diagnosis: Diagnosis) -> Iterator[Group]:
     yield Group("Not measured", tuple(stages.missing_tests(report)), "missing")
     yield Group("Notes", tuple(_notes(report, diagnosis)), "notes")
     yield Group("This run", tuple(_run_parts(report)), "again")
-
-
-def plots(report: Report, diagnosis: Diagnosis) -> tuple[Plot, ...]:
-    """Returns the plots of a report, the most important first; at most MOST_PLOTS.
-
-    Each drawing is SVG for a page with the style sheet "plots"; what the report does not
-    have is not drawn.
-    """
-    drawings = chain(
-        zones(report, diagnosis),
-        cores(report, diagnosis),
-        sweeps(report, diagnosis),
-        latencies(report, diagnosis),
-    )
-    return tuple(drawings)[:MOST_PLOTS]
 
 
 def _times(report: Report, diagnosis: Diagnosis) -> Iterator[Group]:

@@ -59,15 +59,11 @@ def _knee(row: document.RawRow) -> str:
     return f"{_window_text(row['window_bytes'])} x {units.count_text(row['streams'])}"
 
 
-def buffer_text(buffer_bytes: float) -> str:
-    """Returns the size of a buffer; one that is no multiple of 512 is a segment's payload."""
-    odd = buffer_bytes % 512
-    return f"{units.count_text(buffer_bytes)} B" if odd else units.size_text(buffer_bytes)
-
-
 def _buffer(row: document.RawRow) -> str:
+    size = row["buffer_bytes"]
     side = row["initiator"] if row["over"] == "loopback" else safe(row["verb"] or "", 8)
-    return f"{side} {buffer_text(row['buffer_bytes'])}"
+    # One that is no multiple of 512 is a segment's payload.
+    return f"{side} {units.count_text(size)} B" if size % 512 else f"{side} {units.size_text(size)}"
 
 
 def _receiver_cost(row: document.RawRow) -> str | None:

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
-from bottleneck.analysis import steps
-from bottleneck.analysis.finding import Comparison, Diagnosis
-from bottleneck.analysis.steps import Copy
 from bottleneck.documents.document import Column, Row, Table
 from bottleneck.documents.plots import shapes
 from bottleneck.documents.plots.shapes import FONT, LINE, WIDTH, label, text_width
-from bottleneck.report.report import Report
 from bottleneck.text.units import UnitError, parse_rate, rate_text
 
 LEAST, MOST = 1e-12, 1e24
 """Bounds of a figure; one beyond is drawn at the edge."""
-MOST_DECADES = 8
 Mark = Callable[[float, float], str]
 """Draws a mark around a place."""
-Dot = Callable[[float, float, float, str, str], str]
-"""Draws a dot: its middle, its radius, its class, and what it says when pointed at."""
 Drawing = tuple[float, list[str]]
 """A drawing's height and its shapes."""
 SIDE = 19
@@ -30,7 +22,6 @@ SIDE = 19
 _GAP = 14
 _STEPS = ((1, 1.5), (2, 3.5), (5, 7.5), (10, math.inf))
 """Factors of a power of ten, and up to where each is the nearest."""
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -38,7 +29,7 @@ class Plot:
     """A drawing with its words and its table, for a reader who cannot see the drawing."""
 
     name: str
-    """Name in the page: `timeline`, `zones-1`; unique, letters, digits and hyphens."""
+    """Name in the page: `time-1`, `zones-1`; unique, letters, digits and hyphens."""
     title: str
     sentence: str
     """Content of the drawing in one or two sentences; plain text, safe."""
@@ -77,59 +68,20 @@ def plot(
     return Plot(name, title, sentence, svg, columns, tuple(rows))
 
 
-def numbered_items(items: Sequence[T], limit: int) -> Iterator[tuple[int, T, str]]:
-    """Yields the first items with their numbers from 1, the last with how many are not drawn."""
-    rest = len(items) - limit
-    for number, each in enumerate(items[:limit], 1):
-        last = number == limit and rest > 0
-        yield number, each, f" {rest} more are not drawn." if last else ""
-
-
-def comparisons_of(
-    diagnosis: Diagnosis, kind: str, limit: int
-) -> Iterator[tuple[str, Comparison, str]]:
-    """Yields comparisons of a kind: the end of a plot's name, the comparison, its sentence."""
-    comparisons = [each for each in diagnosis.comparisons if each.about == kind]
-    for number, each, rest in numbered_items(comparisons, limit):
-        yield f"-{number}", each, shapes.opening(each.sentence) + rest
-
-
-def drawn_note(part: Sequence[object], total: Sequence[object], noun: str) -> str:
-    """Returns how many of all are drawn; empty where all are."""
-    count, whole_count = len(part), len(total)
-    return f" {count} of {whole_count} {noun} are drawn." if count < whole_count else ""
-
-
-def headline(report: Report, diagnosis: Diagnosis) -> Copy | None:
-    """Returns the copy that the diagnosis' summary is about; None: there is none."""
-    main_copy = diagnosis.main_copy
-    if main_copy is None:
-        return None
-    identity = (main_copy.copy, main_copy.dialect, main_copy.initiator)
-    matches = (e for e in steps.copies(report) if (e.name, e.dialect, e.initiator) == identity)
-    return next(matches, None)
-
-
 @dataclass(frozen=True)
 class Scale:
-    """A map from figures to coordinates; figures beyond its ends are drawn at them."""
+    """A map from figures from 0 on to coordinates; those beyond its ends are drawn at them."""
 
-    low: float
     high: float
     start: float
-    """The coordinate of low; may be the greater one."""
+    """The coordinate of 0; may be the greater one."""
     end: float
-    logarithmic: bool = False
 
     def place(self, value: float) -> float:
         """Returns the coordinate of a figure."""
-        low, high, value = (self._position(each) for each in (self.low, self.high, value))
-        share = 0.0 if high <= low else (value - low) / (high - low)
+        high = min(MOST, self.high)
+        share = min(MOST, value) / high if high > 0 else 0.0
         return self.start + (self.end - self.start) * min(1.0, max(0.0, share))
-
-    def _position(self, value: float) -> float:
-        bounded = min(MOST, max(LEAST if self.logarithmic else 0.0, value))
-        return math.log(bounded) if self.logarithmic else bounded
 
 
 @dataclass(frozen=True)
@@ -148,11 +100,6 @@ class Chart:
     y: Scale
     parts: list[str]
 
-    @property
-    def middle(self) -> float:
-        """Returns the coordinate between both ends of the level axis."""
-        return (self.x.start + self.x.end) / 2
-
     def add(self, *shapes: str) -> None:
         """Adds shapes, in coordinates."""
         self.parts.extend(shapes)
@@ -167,49 +114,42 @@ class Chart:
                 self.add(shapes.line(x, bottom, x, bottom + 4, "axis"))
                 self.add(label(middle, bottom + 4 + FONT, each.text, "muted", "middle"))
                 free = middle + half + 4
-        self.add(label(self.middle, bottom + 34, title, "muted", "middle"))
+        middle = (self.x.start + self.x.end) / 2
+        self.add(label(middle, bottom + 34, title, "muted", "middle"))
 
     def curve(self, points: Iterable[tuple[float, float]], name: str, tip: str = "") -> None:
         """Adds lines from figure to figure."""
         places = [(self.x.place(across), self.y.place(up)) for across, up in points]
         self.add(shapes.polyline(places, f"stroke {name}", tip))
 
-    def dot(self, across: float, up: float, name: str, tip: str, draw: Dot = shapes.circle) -> None:
-        """Adds a mark at two figures."""
-        self.add(draw(self.x.place(across), self.y.place(up), 3, name, tip))
-
-    def whisker(self, across: float, low: float, high: float, half: float = 3.0) -> None:
+    def whisker(self, across: float, low: float, high: float) -> None:
         """Adds a range of the upright figure; nothing where both ends are one."""
         ends = self.y.place(low), self.y.place(high)
         if ends[1] < ends[0]:
-            self.add(shapes.upright_whisker(self.x.place(across), *ends, half))
+            self.add(shapes.upright_whisker(self.x.place(across), *ends))
 
 
 def chart(
     title: str,
     ticks: tuple[Tick, ...],
-    across: tuple[float, float],
-    up: tuple[float, float],
+    across: float,
+    up: float,
     box: tuple[float, float, float],
-    inset: float = 0.0,
     start: float | None = None,
     above: float | None = None,
-    logarithmic: str = "",
 ) -> Chart:
     """Returns an empty chart with its upright axis.
 
     Args:
-        across, up: the figures at the ends of both axes.
+        across, up: the figures at the ends of both axes, which begin at 0.
         box: top, right side and bottom of the area.
-        inset: room in it beside the figures at both ends.
-        start: side of the area; None: as the ticks' labels need it.
+        start: side of the area; None: as the ticks' labels need it, a quarter of WIDTH at most.
         above: room between the title and the area; None: the title is the drawing's first line.
-        logarithmic: which axes are: "x", "xy" or none.
     """
     top, right, bottom = box
-    start = margin(ticks) if start is None else start
-    x = Scale(*across, start + inset, right - inset, logarithmic="x" in logarithmic)
-    y = Scale(*up, bottom, top, logarithmic="y" in logarithmic)
+    if start is None:
+        start = min(WIDTH / 4, max(text_width(each.text) for each in ticks) + 7)
+    x, y = Scale(across, start, right), Scale(up, bottom, top)
     panel = Chart(x, y, [label(0, 12 if above is None else top - above, title, "muted")])
     for each in ticks:
         level = y.place(each.value)
@@ -229,34 +169,6 @@ def round_ticks(highest: float, count: int = 4) -> tuple[float, ...]:
     power = 10.0 ** math.floor(math.log10(step))
     factor = next(each for each, below in _STEPS if step < below * power)
     return tuple(i * factor * power for i in range(int(highest / (factor * power) + 1e-9) + 1))
-
-
-def log_figures(low: float, high: float) -> tuple[float, ...]:
-    """Returns round figures for a logarithmic axis, the first and the last around two figures.
-
-    1, 2 and 5 times powers of ten; powers of ten alone from two decades on.
-    """
-    low, high = (math.log10(min(MOST, max(LEAST, each))) for each in (low, high))
-    first, last = math.floor(low + 1e-9), math.ceil(high - 1e-9)
-    if high - low > 2:
-        step = max(1, math.ceil((last - first) / MOST_DECADES))
-        count = math.ceil((last - first) / step)
-        return tuple(10.0 ** (first + i * step) for i in range(count + 1))
-    figures = [f * 10.0**p for p in range(first, max(first, last) + 2) for f in (1, 2, 5)]
-    begin = max(i for i, each in enumerate(figures) if math.log10(each) <= low + 1e-9)
-    end = next(i for i, each in enumerate(figures) if math.log10(each) >= high - 1e-9)
-    return tuple(figures[begin : max(end, begin + 1) + 1])
-
-
-def power_ticks(
-    low: float, high: float, base: int, text: Callable[[float], str], limit: int = 6
-) -> tuple[Tick, ...]:
-    """Returns whole powers of a base between two figures, thinned evenly to `limit`."""
-    low, high = (min(MOST, max(LEAST, each)) for each in (low, high))
-    first = math.ceil(math.log(low, base) - 1e-9)
-    last = math.floor(math.log(high, base) + 1e-9)
-    step = max(1, math.ceil((last - first + 1) / limit))
-    return ticks_at([float(base) ** each for each in range(first, last + 1, step)], text)
 
 
 def rate_unit(highest: float) -> tuple[str, float]:
@@ -282,29 +194,19 @@ def figure_text(value: float, figures: tuple[float, ...]) -> str:
     return f"{value:,.{places}f}"
 
 
-def margin(ticks: tuple[Tick, ...]) -> float:
-    """Returns the width of an upright axis' labels, a quarter of the drawing at most."""
-    return min(WIDTH / 4, max([text_width(each.text) for each in ticks], default=0.0) + 7)
-
-
 def ticks_at(values: Iterable[float], text: Callable[[float], str]) -> tuple[Tick, ...]:
     """Returns ticks at the given figures."""
     return tuple(Tick(each, text(each)) for each in values)
 
 
-def dot_mark(draw: Dot, name: str, radius: float = 3) -> Mark:
-    """Returns a dot as a mark of a key."""
-    return lambda x, y: draw(x, y, radius, name, "")
+def swatch(name: str, wide: float = 10.0, tall: float = 10.0) -> Mark:
+    """Returns a filled rectangle as a mark of a key."""
+    return lambda x, y: shapes.rect(x - wide / 2, y - tall / 2, wide, tall, name)
 
 
-def stroke(name: str) -> Mark:
+def stroke(name: str, right: float = 6.0) -> Mark:
     """Returns a piece of a line as a mark of a key."""
-    return lambda x, y: shapes.line(x - 6, y, x + 6, y, f"stroke {name}")
-
-
-def dashes(name: str, right: float) -> Mark:
-    """Returns a piece of a dashed line as a mark of a key."""
-    return lambda x, y: shapes.line(x - 6, y, x + right, y, f"stroke dashed {name}")
+    return lambda x, y: shapes.line(x - 6, y, x + right, y, f"stroke {name}")
 
 
 def key(entries: Sequence[tuple[Mark, str]], top: float) -> tuple[str, float]:

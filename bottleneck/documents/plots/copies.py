@@ -179,8 +179,8 @@ class _Panels:
 
     def _panel(self, title: str, ticks: tuple[charts.Tick, ...], peak: float) -> charts.Chart:
         box = (self.top, RIGHT, self.top + TALL)
-        across, above = (0.0, self.seconds), 10 if self.charts else None
-        panel = charts.chart(title, ticks, across, (0.0, peak), box, start=self.left, above=above)
+        above = 10 if self.charts else None
+        panel = charts.chart(title, ticks, self.seconds, peak, box, self.left, above)
         self.charts.append(panel)
         self.top += TALL + APART
         return panel
@@ -209,7 +209,7 @@ class _Panels:
                 places = [(panel.x.place(across), panel.y.place(up)) for across, up in edge]
                 text = share_name(TimeShare(*part, 1.0))
                 panel.add(shapes.area(places, _colour(part), text))
-                self.keys.append((_swatch(part), text))
+                self.keys.append((charts.swatch(_colour(part)), text))
             below = above
 
     def queues(self, timed: TimedCopy) -> bool:
@@ -253,10 +253,6 @@ def _stairs(spans: list[tuple[float, float]], levels: list[float]) -> list[tuple
         if not one[1] == each[1] == other[1]
     )
     return [corners[0], *middle, corners[-1]]
-
-
-def _swatch(part: Part) -> charts.Mark:
-    return lambda x, y: shapes.rect(x - 5, y - 5, 10, 10, _colour(part))
 
 
 def _size_ticks(highest: float) -> tuple[charts.Tick, ...]:

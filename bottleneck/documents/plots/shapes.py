@@ -130,21 +130,10 @@ def circle(x: float, y: float, radius: float, css_class: str, tip: str = "") -> 
     return _shape("circle", css_class, tip, cx=x, cy=y, r=radius)
 
 
-def square(x: float, y: float, radius: float, css_class: str, tip: str = "") -> str:
-    """Returns a square dot."""
-    return rect(x - radius, y - radius, 2 * radius, 2 * radius, css_class, tip)
-
-
-def diamond(x: float, y: float, radius: float, css_class: str, tip: str = "") -> str:
-    """Returns a square dot on its corner."""
-    r = 1.3 * radius
-    return area(((x, y - r), (x + r, y), (x, y + r), (x - r, y)), css_class, tip)
-
-
-def upright_whisker(x: float, low: float, high: float, half: float = 3.0) -> str:
+def upright_whisker(x: float, low: float, high: float) -> str:
     """Returns an upright range with a stop at both ends, and a halo: it shows on a bar too."""
     stem = f"M{number(x)} {number(low)}V{number(high)}"
-    stops = (f"M{number(x - half)} {number(each)}H{number(x + half)}" for each in (low, high))
+    stops = (f"M{number(x - 3)} {number(each)}H{number(x + 3)}" for each in (low, high))
     path = "".join((stem, *stops))
     return _shape("path", "halo", d=path) + _shape("path", "whisker", d=path)
 

@@ -30,10 +30,14 @@ LEAST_BAR = 4.0
 def zones(report: Report, diagnosis: Diagnosis) -> Iterator[charts.Plot]:
     """Yields a drawing for each disk that was measured zone by zone."""
     texts = {each.steps: each.sentence for each in diagnosis.comparisons if each.about == "zones"}
-    for number, curve, rest in charts.numbered_items(list(zone_curves(report)), MOST_DISKS):
-        each = curve.zones
-        sentence = shapes.opening(texts.get((each.step.index,), "The rate of each zone.")) + rest
-        sentence += charts.drawn_note(each.zones[:MOST_ZONES], each.zones, "zones")
+    curves = list(zone_curves(report))
+    for number, curve in enumerate(curves[:MOST_DISKS], 1):
+        each, count = curve.zones, len(curve.zones.zones)
+        sentence = shapes.opening(texts.get((each.step.index,), "The rate of each zone."))
+        if number == MOST_DISKS < len(curves):
+            sentence += f" {len(curves) - number} more are not drawn."
+        if count > MOST_ZONES:
+            sentence += f" {MOST_ZONES} of {count} zones are drawn."
         writes = () if curve.writes is None else _rows(curve.writes, each)
         rows = (*_rows(each, curve.writes), *writes, *map(_file_row, curve.files))
         titles = ("location", "read", "write", "ratio", "fit", "")
@@ -93,14 +97,15 @@ def _drawing(curve: ZoneCurve) -> charts.Drawing:
     drawn = each.zones[:MOST_ZONES]
     written = curve.writes.zones[:MOST_ZONES] if curve.writes is not None else ()
     peak = 1.05 * max(zone.high_bytes_per_second for zone in (*drawn, *written))
-    chart = charts.chart(*charts.rate_ticks(peak), (0.0, 1.0), (0.0, peak), (TOP, RIGHT, BOTTOM))
+    chart = charts.chart(*charts.rate_ticks(peak), 1.0, peak, (TOP, RIGHT, BOTTOM))
     for index, zone in enumerate(drawn):
         chart.add(*_zone(each, index, chart))
         low, high = zone.low_bytes_per_second, zone.high_bytes_per_second
         chart.whisker(zone.centre_ratio, low, high)
     for zone in written:
         tip = f"written at {percent_text(zone.centre_ratio)}: {rate_text(zone.bytes_per_second)}"
-        chart.dot(zone.centre_ratio, zone.bytes_per_second, "fill-series-4", tip)
+        place = chart.x.place(zone.centre_ratio), chart.y.place(zone.bytes_per_second)
+        chart.add(shapes.circle(*place, 3, "fill-series-4", tip))
         chart.whisker(zone.centre_ratio, zone.low_bytes_per_second, zone.high_bytes_per_second)
     disc = each.curve
     if disc is not None:
@@ -114,17 +119,13 @@ def _drawing(curve: ZoneCurve) -> charts.Drawing:
     for mark in curve.files:
         chart.add(*_file(mark, chart.x, below))
         below += LINE + 12
-    entries = [(charts.dot_mark(_bar, "fill-series-1"), "zone, read" if written else "zone")]
+    entries = [(charts.swatch("fill-series-1", 12, 8), "zone, read" if written else "zone")]
     if written:
-        entries.append((charts.dot_mark(shapes.circle, "fill-series-4"), "zone, write"))
+        entries.append((lambda x, y: shapes.circle(x, y, 3, "fill-series-4"), "zone, write"))
     if disc is not None:
-        entries.append((charts.dashes("line-series-2", 8), "fit of a hard disk"))
+        entries.append((charts.stroke("dashed line-series-2", 8), "fit of a hard disk"))
     legend, below = charts.key(entries, below + 2)
     return below + 2, [*chart.parts, legend]
-
-
-def _bar(x: float, y: float, radius: float, name: str, tip: str) -> str:
-    return shapes.rect(x - 2 * radius, y - 4, 4 * radius, 8, name, tip)
 
 
 def _zone(each: Zones, index: int, chart: charts.Chart) -> Iterator[str]:

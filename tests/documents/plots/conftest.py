@@ -10,21 +10,21 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bottleneck.documents.html import plots
 from bottleneck.documents.plots.copies import drawings
 from bottleneck.documents.plots.shapes import text_width
+from bottleneck.documents.plots.zones import zones
 from tests import stored_reports
 from tests.stored_reports import diagnose
 
 ROOT = Path(__file__).parents[3]
 DATA = ROOT / "tests" / "data"
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_STEP = re.compile(r"([MLHVh])([^MLHVh]*)")
+_STEP = re.compile(r"([MLHV])([^MLHV]*)")
 
 
 def every_plot(report):
     diagnosis = diagnose(report)
-    return (*(plot for _, plot in drawings(report, diagnosis)), *plots(report, diagnosis))
+    return (*(plot for _, plot in drawings(report, diagnosis)), *zones(report, diagnosis))
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _box(each: ElementTree.Element) -> tuple[float, float, float, float] | None:
 
 
 def _corners(commands: str) -> list[tuple[float, float]]:
-    """The corners of a path of M, L, H, V and h."""
+    """The corners of a path of M, L, H and V."""
     points = [(0.0, 0.0)]
     for letter, rest in _STEP.findall(commands):
         numbers = [float(each) for each in _NUMBER.findall(rest)]
@@ -111,7 +111,6 @@ def _corners(commands: str) -> list[tuple[float, float]]:
             "L": (numbers[0], numbers[-1]),
             "H": (numbers[0], y),
             "V": (x, numbers[0]),
-            "h": (x + numbers[0], y),
         }
         points.append(ends[letter])
     return points[1:]

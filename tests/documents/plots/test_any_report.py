@@ -66,11 +66,9 @@ def test_marks_lie_in_the_box_and_tables_are_whole(path, parse_drawing):
 
 
 KEYS = (
-    *"buffer_bytes bytes_per_second low_bytes_per_second high_bytes_per_second".split(),
-    *"knee_bytes latency_seconds bandwidth_bytes_per_second message_bytes seconds".split(),
-    *"window_bytes streams rtt_loaded_seconds request_bytes depth from_ratio".split(),
-    *"to_ratio device spans cells points table zones fit verb over".split(),
-    *"side copy dialect engine flush_seconds knee place".split(),
+    *"bytes_per_second low_bytes_per_second high_bytes_per_second seconds from_ratio".split(),
+    *"to_ratio device spans points table zones fit verb over".split(),
+    *"side copy dialect engine flush_seconds place".split(),
 )
 OF_TRACES = (
     *"trace looks bins elapsed_seconds connection threads counts".split(),
@@ -132,5 +130,4 @@ def test_every_class_of_the_drawings_has_a_rule():
         for plot in every_plot(report):
             for names in re.findall(r' class="([^"]+)"', plot.svg):
                 used |= set(names.split())
-    # What the tests alone find marks by.
-    assert used - rules <= {"plot", "knee", "half", "turn"}
+    assert used - rules <= {"plot"}

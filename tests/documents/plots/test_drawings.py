@@ -13,44 +13,15 @@ from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import TimeShare
 from bottleneck.documents.plots.copies import rates, stack
 from bottleneck.report.report import median_run
-from probes.core.records import Measured, Sample
+from probes.core.records import Sample
 from tests.documents.plots.conftest import every_plot
 
-
-def alter(report, stage, **details):
-    return changed_outcomes(report, lambda o: replace(o, details={**o.details, **details}), stage)
-
-
-def changed_outcomes(report, change, stage=""):
-    entries = (
-        (step, change(o) if isinstance(o, Measured) and stage in ("", step.stage) else o)
-        for step, o in report.entries
-    )
-    return replace(report, entries=tuple(entries))
-
-
-def many_cores_report(report):
-    step, outcome = report.entries[-1]
-    usage = replace(outcome.initiator, core_busy_ratios=(0.5,) * 128)
-    return replace(report, entries=((step, replace(outcome, initiator=usage)),))
-
-
-SLOW = {"latency_seconds": 0.0001, "bandwidth_bytes_per_second": 1e8, "n_half_bytes": 1e4}
 DRAWN = {
-    "stages": ("report", "", lambda report: report),
-    "run": ("example", "", lambda report: report),
-    "other-knee": ("report", "sweep-1", lambda report: alter(report, "sweep", knee_bytes=12345)),
-    "slow": ("report", "latency", lambda report: alter(report, "latency", fit=SLOW)),
-    "no-fit": ("report", "latency", lambda report: alter(report, "latency", fit={"refused": ""})),
-    "time": ("timed_report", "time-1", lambda report: report),
-    "no-agent": (
-        "example",
-        "cores",
-        lambda report: changed_outcomes(report, lambda outcome: replace(outcome, responder=None)),
-    ),
-    "many-cores": ("example", "cores", many_cores_report),
+    "stages": ("report", ""),
+    "run": ("example", ""),
+    "time": ("timed_report", "time-1"),
 }
-"""The report of each golden, the drawings that it holds, and what is changed before."""
+"""The report of each golden, and the drawings that it holds."""
 
 
 def drawing_text(drawn):
@@ -60,9 +31,8 @@ def drawing_text(drawn):
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_every_drawing_is_as_it_was_looked_at(golden, request, name):
-    which, begin, change = DRAWN[name]
-    report = change(request.getfixturevalue(which))
-    plots = every_plot(report)
+    which, begin = DRAWN[name]
+    plots = every_plot(request.getfixturevalue(which))
     golden(f"plots/{name}", "\n".join(drawing_text(e) for e in plots if e.name.startswith(begin)))
 
 
@@ -93,8 +63,6 @@ def test_a_zones_bar_stands_at_its_place_and_is_as_high_as_its_rate(plot_of, rep
 @pytest.mark.parametrize(
     ("stages", "plot"),
     [
-        (("sweep",), "sweep-1"),
-        (("latency",), "latency-1"),
         (("disk",), "zones-1"),
         (("smb-copy", "native-copy"), "time-1"),
     ],
@@ -102,6 +70,30 @@ def test_a_zones_bar_stands_at_its_place_and_is_as_high_as_its_rate(plot_of, rep
 def test_what_was_not_measured_is_not_drawn(report, stages, plot):
     assert plot in names(report)
     assert plot not in names(without(report, *stages))
+
+
+def test_the_last_of_too_many_disks_says_that_there_are_more(report):
+    step, outcome = next(e for e in report.entries if e[0].setting.get("pattern") == "zones")
+
+    def sentences(count):
+        devices = [{**outcome.details, "device": f"sd{letter}"} for letter in "abcde"[:count]]
+        entries = tuple((step, replace(outcome, details=each)) for each in devices)
+        return [each.sentence for each in every_plot(replace(report, entries=entries))]
+
+    assert len(sentences(3)) == 3
+    assert not any("not drawn" in each for each in sentences(3))
+    *first, last = sentences(5)
+    assert len(first) == 2 and not any("not drawn" in each for each in first)
+    assert last.endswith(" 2 more are not drawn.")
+
+
+def test_zones_beyond_the_limit_are_counted(report):
+    step, outcome = next(e for e in report.entries if e[0].setting.get("pattern") == "zones")
+    (zone, *_) = outcome.details["zones"]
+    many = [{**zone, "from_ratio": n / 500, "to_ratio": (n + 1) / 500} for n in range(500)]
+    details = {**outcome.details, "zones": many}
+    (plot,) = every_plot(replace(report, entries=((step, replace(outcome, details=details)),)))
+    assert plot.sentence.endswith(" 400 of 500 zones are drawn.")
 
 
 def test_an_empty_report_has_no_plot(report):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from bottleneck.documents.plots import shapes
-from bottleneck.documents.plots.charts import numbered_items
 from bottleneck.documents.plots.shapes import WIDTH, opening, shortened_text, text_width
 
 
@@ -35,10 +34,3 @@ def test_two_sentences_of_many_are_opening():
     assert opening("One is 1.5. Two: 3 MB/s. Three.") == "One is 1.5. Two: 3 MB/s."
     assert len(opening("x" * 5000)) == 600
     assert "\x1b" not in opening("a\x1b[2J")
-
-
-def test_only_the_last_of_too_many_says_that_there_are_more():
-    assert [each[0] for each in numbered_items("abc", 3)] == [1, 2, 3]
-    assert {each[2] for each in numbered_items("abc", 3)} == {""}
-    *_, last = numbered_items("abcde", 3)
-    assert last == (3, "c", " 2 more are not drawn.")
