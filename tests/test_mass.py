@@ -22,7 +22,7 @@ CEILINGS = {
 """Changed downwards only, with what goes."""
 ALLOWANCE = {
     "issue": "62 to 70",
-    "lines": 2240 + 1110 + 444 + 260 + 366 + 2211,
+    "lines": 2240 + 1110 + 444 + 260 + 366 + 2211 - 383,
     "lines of tests": 2540 + 165 + 172 + 265 + 400 + 106 + 884,
     "modules": 38 + 13 + 14,
 }

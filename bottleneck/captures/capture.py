@@ -10,10 +10,10 @@ from typing import IO
 from bottleneck.captures.connection import Connection
 from bottleneck.captures.framing import MAGICS
 from bottleneck.captures.packets import packets
-from bottleneck.captures.segments import SYN, Segment, segment_of
+from bottleneck.captures.segments import SYN, Segment, datagram_of, segment_of
 
 SMB_PORTS = (445, 139)
-MOST_CONNECTIONS, MOST_OTHERS = 64, 10_000
+MOST_CONNECTIONS, MOST_OTHERS = 64, 50_000
 PROGRESS_PACKETS = 20_000
 """Packets between two calls of the progress function."""
 Host = tuple[bytes, int]
@@ -26,8 +26,8 @@ class Capture:
 
     connections: dict[tuple[Host, Host], Connection] = field(default_factory=dict)
     """By client and server."""
-    other_bytes: Counter[tuple[bytes, bytes]] = field(default_factory=Counter)
-    """Payload bytes of other TCP connections, by source and target."""
+    other_bytes: Counter[tuple[bytes, bytes, int]] = field(default_factory=Counter)
+    """Payload bytes of all other IP packets, by source, target and second."""
     packets: int = 0
     cut_packets: int = 0
     """Packets of which the capture kept a part."""
@@ -41,14 +41,19 @@ def read(file: IO[bytes], tell_progress: Callable[[], None] = lambda: None) -> C
         capture.cut_packets += packet.wire_bytes > len(packet.data)
         if capture.packets % PROGRESS_PACKETS == 0:
             tell_progress()
-        segment = segment_of(packet)
-        if segment is not None:
-            _take(capture, segment)
+        datagram = datagram_of(packet)
+        if datagram is None:
+            continue
+        segment = segment_of(packet, datagram)
+        if segment is None or not _take(capture.connections, segment):
+            key = datagram.source, datagram.target, int(packet.seconds)
+            if key in capture.other_bytes or len(capture.other_bytes) < MOST_OTHERS:
+                capture.other_bytes[key] += datagram.size
     return capture
 
 
-def _take(capture: Capture, segment: Segment) -> None:
-    connections = capture.connections
+def _take(connections: dict[tuple[Host, Host], Connection], segment: Segment) -> bool:
+    """Gives a segment to its SMB connection, which it may begin; returns whether it has one."""
     if (connection := connections.get((segment.source, segment.target))) is not None:
         connection.add(segment, from_client=True)
     elif (connection := connections.get((segment.target, segment.source))) is not None:
@@ -59,8 +64,7 @@ def _take(capture: Capture, segment: Segment) -> None:
         connection = connections[ends if from_client else ends[::-1]] = Connection()
         connection.has_syn = bool(segment.flags & SYN)
         connection.add(segment, from_client)
-    elif len(capture.other_bytes) < MOST_OTHERS:
-        capture.other_bytes[segment.source[0], segment.target[0]] += segment.size
+    return connection is not None
 
 
 def _is_smb(segment: Segment) -> bool:

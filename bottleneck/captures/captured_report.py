@@ -79,12 +79,22 @@ def _rate(ways: Ways) -> float:
     return ways.carrying.bytes / max(1e-3, ways.ended - ways.began)
 
 
-def _others(capture: Capture, ways: Ways) -> int:
-    """Returns the bytes of all other connections, those that copy at other times left out."""
-    total = sum(capture.other_bytes.values())
+def _others(capture: Capture, ends: tuple[Host, Host], ways: Ways) -> int | None:
+    """Returns the bytes of others to the receiver or from the sender, while a copy runs.
+
+    None: the capture holds no packet of others, so that a filter may hide them.
+    """
+    if not capture.other_bytes and len(capture.connections) == 1:
+        return None
+    receiver, sender = (host for host, _ in (ends if ways.pull else ends[::-1]))
+    total = sum(
+        size
+        for (source, target, second), size in capture.other_bytes.items()
+        if (source == sender or target == receiver) and ways.began - 1 < second < ways.ended
+    )
     for each in capture.connections.values():
         if each is not ways.connection and each.first_data < ways.ended and each.last > ways.began:
-            total += each.moved_bytes
+            total += (each.requests.downward if ways.pull else each.requests.upward).bytes
     return total
 
 
@@ -94,7 +104,7 @@ def _figures(captures: Sequence[Capture], ends: tuple[Host, Host]) -> Iterator[d
         connection = capture.connections.get(ends)
         ways = None if connection is None else way_of(connection)
         if ways is not None:
-            yield figures_of(ways, _others(capture, ways))
+            yield figures_of(ways, _others(capture, ends, ways))
 
 
 def _joined(views: Sequence[dict[str, Any]]) -> dict[str, Any]:

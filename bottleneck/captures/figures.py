@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from bottleneck.captures.connection import Connection
 from bottleneck.captures.direction import BINS_A_SECOND, Direction, Sample
+from bottleneck.captures.requests import Requests
 from bottleneck.captures.turns import NEAR_SECONDS
 
 DISKLESS = ("TREE_CONNECT", "SESSION_SETUP", "QUERY_INFO", "IOCTL", "NEGOTIATE")
@@ -24,8 +27,8 @@ STUCK_REPEATS, STUCK_BYTES = 3, 1000
 BEST_RATIO = 0.98
 """Quantile of the rates by bin that counts as the best: cards join segments into outliers."""
 SUM_BINS, LEAST_SUMS = 5, 3
-EPISODE_BINS, EPISODE_TRIPS = 3, 50
-"""Gap between losses that ends an episode, in bins and in round trips."""
+EPISODE_TRIPS, EPISODE_RATIOS = 30, (0.2, 0.5)
+"""Length of an episode of losses: round trips, and the least and highest share of the copy."""
 MOST_COMMANDS = 12
 
 
@@ -79,10 +82,10 @@ def times(ways: Ways) -> dict[tuple[str, str], float]:
     return {key: lasted / total for key, lasted in seconds.items()}
 
 
-def figures_of(ways: Ways, other_bytes: int) -> dict[str, Any]:
+def figures_of(ways: Ways, other_bytes: int | None) -> dict[str, Any]:
     """Returns the details of a copy: shares of its time, and the figures beside them.
 
-    other_bytes: payload of all other TCP connections of the capture.
+    other_bytes: of others on the same way meanwhile; None: none were captured at any time.
     """
     connection, way = ways.connection, ways.carrying
     lost = way.sent_again + way.late_fills
@@ -106,7 +109,10 @@ def figures_of(ways: Ways, other_bytes: int) -> dict[str, Any]:
         "zero_windows": way.zero_windows,
         "request_bytes": connection.requests.sizes.quantile(0.5),
         "depth": connection.requests.depth.quantile(0.95),
-        "others_ratio": other_bytes / max(1, other_bytes + connection.moved_bytes),
+        "asked_bytes": _asked_bytes(connection.requests),
+        "others_ratio": None
+        if other_bytes is None
+        else other_bytes / max(1, other_bytes + connection.moved_bytes),
         "best_bytes_per_second": _best(way),
         "spread_ratio": _spread(way, ways),
         "slow_commands_ratio": _slow_commands(ways, shares) if connection.has_syn else None,
@@ -159,6 +165,12 @@ def _queue_seconds(ways: Ways) -> float | None:
     return queue
 
 
+def _asked_bytes(requests: Requests) -> float:
+    """Returns the bytes that are asked for at once: by the requests, else by their number."""
+    counted = (requests.depth.quantile(0.95) or 0.0) * requests.sizes.median()
+    return requests.asked_bytes.quantile(0.9) or counted
+
+
 def _is_even(way: Direction) -> bool:
     """Whether the bytes in flight at pauses hardly vary, as those of a full send buffer."""
     high = way.paused_flight.quantile(0.9) or way.in_flight.quantile(0.95) or 0.0
@@ -185,18 +197,15 @@ def _spread(way: Direction, ways: Ways) -> float | None:
 
 
 def _episode_ratio(ways: Ways) -> float:
-    """Returns the share of the losses that fell into one episode."""
-    gap = max(EPISODE_BINS, EPISODE_TRIPS * ways.connection.trips.between)
+    """Returns the share of the losses in the part of the copy's time that has the most of them."""
+    lasted = ways.ended - ways.began
+    trips_seconds = EPISODE_TRIPS * ways.connection.trips.between
+    seconds = min(EPISODE_RATIOS[1] * lasted, max(EPISODE_RATIOS[0] * lasted, trips_seconds))
     lost = sorted(ways.carrying.lost_by_bin.items())
-    episodes: list[int] = []
-    last = 0
-    for number, count in lost:
-        if episodes and number - last <= gap:
-            episodes[-1] += count
-        else:
-            episodes.append(count)
-        last = number
-    return max(episodes, default=0) / max(1, sum(episodes))
+    numbers, sums = [number for number, _ in lost], [0, *accumulate(count for _, count in lost)]
+    ends = (bisect_left(numbers, number + BINS_A_SECOND * seconds) for number in numbers)
+    highest = max((sums[end] - sums[index] for index, end in enumerate(ends)), default=0)
+    return highest / max(1, sums[-1])
 
 
 def _slow_commands(ways: Ways, shares: Mapping[tuple[str, str], float]) -> float | None:

@@ -25,6 +25,8 @@ DATA_BYTES = 4096
 BULK_BYTES = 100_000
 """Bytes of a direction, from which on it is a transfer."""
 MOST_OPEN = 4096
+CREDIT_BYTES = 65536
+"""Most bytes of a READ or WRITE for a credit (MS-SMB2 3.1.5.2)."""
 ENCRYPTED_READ_BYTES, ENCRYPTED_PENDING_BYTES = 200, 129
 """Size of encrypted messages: at most, of a READ; of an interim reply."""
 
@@ -39,6 +41,8 @@ class Request:
     """Replies of the connection when it began."""
     payload_bytes: int
     """Bytes that it asks for, or carries; 0: unknown."""
+    charged_bytes: int
+    """Payload bytes, or the most that the CreditCharge of a READ allows (MS-SMB2 2.2.1.2)."""
     complete: float | None = None
     """Time of its last byte; None: it is still on its way."""
 
@@ -52,8 +56,8 @@ class Requests:
         self.downward = Direction(self.next_reply_bytes)
         self.open: OrderedDict[object, Request] = OrderedDict()
         """Requests without a reply, by number."""
-        self.depth, self.sizes = Sample(), Sample()
-        """Requests in flight, and the bytes that each moves."""
+        self.depth, self.sizes, self.asked_bytes = Sample(), Sample(), Sample()
+        """Requests in flight, the bytes that each moves, and those of all that are yet to move."""
         self.early_pauses = Sample()
         """The client's pauses between replies and requests before the first data."""
         self.service: dict[str, Sample] = {}
@@ -66,7 +70,7 @@ class Requests:
         """DialectRevision in the reply to NEGOTIATE; 0: not seen."""
         self.replied = 0.0
         """Time of the last byte of the last reply."""
-        self._requests = self._replies = 0
+        self._requests = self._replies = self._open_bytes = 0
         self._current: object = None
 
     def next_reply_bytes(self) -> int:
@@ -99,10 +103,16 @@ class Requests:
         if not self.open and self.replied and not (self.reads or self.writes):
             self.early_pauses.add(now - self.replied)
         self._current = message.number if message.number is not None else ("", self._requests)
-        self.open[self._current] = Request(command, now, self._replies, payload)
-        self.depth.add(len(self.open) + (self.downward.framer.message is not None))
+        charged = int.from_bytes(message.head[10:12], "little") * CREDIT_BYTES
+        charged = payload or (charged if message.protocol == "smb2" and command == READ else 0)
+        self.open[self._current] = Request(command, now, self._replies, payload, charged)
+        self._open_bytes += charged
+        replying = self.downward.framer.message is not None
+        arriving = (self.downward.framer.boundary or 0) - self.downward.next_offset
+        self.depth.add(len(self.open) + replying)
+        self.asked_bytes.add(self._open_bytes + (max(0, arriving) if replying else 0))
         if len(self.open) > MOST_OPEN:
-            self.open.popitem(last=False)
+            self._close(next(iter(self.open)))
         self.commands["encrypted" if is_encrypted else _name(command)] += 1
         self.signed += message.is_signed
         if command == WRITE and payload > DATA_BYTES:
@@ -127,7 +137,7 @@ class Requests:
         if key not in self.open:
             is_guessed = key is None or message.command in (READ, WRITE)
             key = next(iter(self.open), None) if is_guessed else None
-        request = None if key is None else self.open.pop(key, None)
+        request = None if key is None else self._close(key)
         self._replies += 1
         if message.command == WRITE and self.upward.bytes > BULK_BYTES and len(message.head) >= 76:
             written = int.from_bytes(message.head[72:76], "little") + WRITE_HEADER_BYTES
@@ -148,7 +158,12 @@ class Requests:
         """Drops the oldest request if its reply was overlooked, or never comes."""
         first = next(iter(self.open.items()), None)
         if first is not None and self._replies - first[1].replies_before > 64 + 4 * len(self.open):
-            del self.open[first[0]]
+            self._close(first[0])
+
+    def _close(self, key: object) -> Request | None:
+        request = self.open.pop(key, None)
+        self._open_bytes -= request.charged_bytes if request is not None else 0
+        return request
 
 
 def _name(command: int | None) -> str:

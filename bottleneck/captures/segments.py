@@ -1,4 +1,4 @@
-"""TCP segments in captured packets: link and IP headers taken off, lengths as on the wire.
+"""IP packets and TCP segments in captured packets: without headers, lengths as on the wire.
 
 Link types: tcpdump.org/linktypes. IPv4: RFC 791; IPv6: RFC 8200; TCP: RFC 9293.
 """
@@ -41,9 +41,22 @@ class Segment(NamedTuple):
     options: bytes
 
 
-def segment_of(packet: Packet) -> Segment | None:
-    """Returns the TCP segment in a packet; None: it is something else, or its headers were cut."""
-    seconds, link_type, wire_bytes, data = packet
+class Datagram(NamedTuple):
+    """An IP packet's ends and payload; also of what is no TCP."""
+
+    source: bytes
+    target: bytes
+    protocol: int
+    """0: a fragment behind the first."""
+    start: int
+    """Offset of the payload in the packet's data."""
+    size: int
+    """Payload bytes on the wire."""
+
+
+def datagram_of(packet: Packet) -> Datagram | None:
+    """Returns the IP packet in a packet; None: it is something else, or its header was cut."""
+    _, link_type, wire_bytes, data = packet
     start = _IP_OFFSETS.get(link_type)
     if start is None or len(data) < start + 20:
         return None
@@ -56,31 +69,36 @@ def segment_of(packet: Packet) -> Segment | None:
     version = data[start] >> 4
     if version == 4:
         _, _, ip_bytes, _, fragment, _, protocol = _ip_header(data, start)
-        if protocol != _TCP or fragment & 0x1FFF:
-            return None
+        protocol = 0 if fragment & 0x1FFF else protocol
         source, target = data[start + 12 : start + 16], data[start + 16 : start + 20]
         header_bytes = (data[start] & 15) * 4
-    elif version == 6 and len(data) >= start + 40 and data[start + 6] == _TCP:
-        ip_bytes = data[start + 4] << 8 | data[start + 5]
+    elif version == 6 and len(data) >= start + 40:
+        ip_bytes, protocol = data[start + 4] << 8 | data[start + 5], data[start + 6]
         ip_bytes += 40 if ip_bytes else 0
         source, target = data[start + 8 : start + 24], data[start + 24 : start + 40]
         header_bytes = 40
     else:
         return None
     # A length of 0 is one that the card fills in, once it has cut the packet into segments.
-    ip_bytes = ip_bytes or wire_bytes - start
-    tcp = start + header_bytes
-    if len(data) < tcp + 20:
+    size = (ip_bytes or wire_bytes - start) - header_bytes
+    return Datagram(source, target, protocol, start + header_bytes, max(0, size))
+
+
+def segment_of(packet: Packet, datagram: Datagram) -> Segment | None:
+    """Returns the TCP segment in a packet; None: it is something else, or its header was cut."""
+    data = packet.data
+    source, target, protocol, tcp, ip_payload_bytes = datagram
+    if protocol != _TCP or len(data) < tcp + 20:
         return None
     source_port, target_port, seq, ack, offset, flags, window = _tcp_header(data, tcp)
     tcp_bytes = (offset >> 4) * 4
-    size = ip_bytes - header_bytes - tcp_bytes
+    size = ip_payload_bytes - tcp_bytes
     if tcp_bytes < 20 or size < 0:
         return None
     payload = tcp + tcp_bytes
     ends = (source, source_port), (target, target_port)
     content, options = data[payload : payload + size], data[tcp + 20 : payload]
-    return Segment(seconds, *ends, seq, ack, flags, window, size, content, options)
+    return Segment(packet.seconds, *ends, seq, ack, flags, window, size, content, options)
 
 
 def options_of(options: bytes) -> dict[int, bytes]:

@@ -82,7 +82,7 @@ def turns(requests: Requests, trips: Trips, gap: Interval) -> Iterator[Turn]:
             begin = gap.within(way.sent_at + receiver_trip * TRIP_SLACK + SLACK_SECONDS)
             yield "trip", gap.start, begin, receiver
             yield "moving", begin, gap.end, receiver
-        elif gap.end - gap.start > max(0.0015, 0.25 * trips.between):
+        elif gap.end - gap.start > max(0.0015, 0.1 * trips.between):
             way.paused_flight.add(way.next_offset - at_sender[0])
             yield "pause", gap.start, gap.end, receiver
         else:

@@ -25,9 +25,13 @@ DATA = Path(__file__).parents[1] / "data" / "captures"
 TRUTH = json.loads((DATA / "truth.json").read_text())
 
 
-def report_of(name):
+def capture_of(name):
     with (DATA / f"{name}.pcap.gz").open("rb") as file:
-        return captured_report.report_of(capture.read(file))
+        return capture.read(file)
+
+
+def report_of(name):
+    return captured_report.report_of(capture_of(name))
 
 
 @pytest.mark.parametrize("name", TRUTH)
@@ -82,9 +86,22 @@ def test_progress_is_told_now_and_then():
     assert len(calls) == 2
 
 
+def test_others_share_the_path_on_the_copy_s_way_and_at_its_time_alone():
+    read = capture_of("link-10.pull.client")
+    ((client, _), (server, _)), connection = next(iter(read.connections.items()))
+    during, later = int(connection.first_data) + 1, int(connection.last) + 99
+    for *key, ratio in (
+        (server, client, during, 0.75),
+        (client, server, during, 0),
+        (server, client, later, 0),
+    ):
+        read.other_bytes = {tuple(key): 3 * connection.moved_bytes}
+        (_, measured), *_ = captured_report.report_of(read).entries
+        assert measured.details["capture"]["others_ratio"] == ratio
+
+
 def test_two_captures_of_one_connection_are_one_case():
-    with (DATA / "sndbuf-s.pull.client.pcap.gz").open("rb") as file:
-        captures = [capture.read(file)] * 2
+    captures = [capture_of("sndbuf-s.pull.client")] * 2
     report = captured_report.report_of(*captures)
     (copy,) = diagnose(report).copies
     assert copy.view == "2 captures"
@@ -94,10 +111,8 @@ def test_two_captures_of_one_connection_are_one_case():
 
 
 def test_each_connection_that_moves_files_is_a_copy_and_the_slowest_leads():
-    with (DATA / "link-10.pull.client.pcap.gz").open("rb") as file:
-        first = capture.read(file)
-    with (DATA / "window-client.pull.client.pcap.gz").open("rb") as file:
-        first.connections |= capture.read(file).connections
+    first = capture_of("link-10.pull.client")
+    first.connections |= capture_of("window-client.pull.client").connections
     diagnosis = diagnose(captured_report.report_of(first))
     rates = [each.bytes_per_second for each in diagnosis.copies]
     assert len(rates) == 2

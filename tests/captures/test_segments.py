@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from bottleneck.captures.packets import Packet
-from bottleneck.captures.segments import MSS, SCALE, SYN, options_of, segment_of
+from bottleneck.captures.segments import MSS, SCALE, SYN, datagram_of, options_of, segment_of
 from tests.captures.packet_files import CLIENT, SERVER, frame
 
 WHOLE = frame(data=b"payload", seq=7, ack=9, window=321)
@@ -13,7 +13,9 @@ IP = WHOLE[14:]
 
 
 def parsed(data, link_type=1, wire_bytes=None):
-    return segment_of(Packet(1.5, link_type, wire_bytes or len(data), data))
+    packet = Packet(1.5, link_type, wire_bytes or len(data), data)
+    datagram = datagram_of(packet)
+    return None if datagram is None else segment_of(packet, datagram)
 
 
 @pytest.mark.parametrize(
@@ -65,6 +67,14 @@ def test_ipv6_is_read():
 )
 def test_all_else_is_passed_over(data, link_type):
     assert parsed(data, link_type) is None
+
+
+@pytest.mark.parametrize("change", [(9, b"\x11"), (6, b"\0\x01")], ids=["UDP", "fragment"])
+def test_what_is_no_segment_counts_as_traffic(change):
+    offset, value = change
+    data = WHOLE[: 14 + offset] + value + WHOLE[14 + offset + len(value) :]
+    datagram = datagram_of(Packet(1.5, 1, len(data), data))
+    assert (datagram.source, datagram.target, datagram.size) == (CLIENT[0], SERVER[0], 27)
 
 
 def test_options_end_where_they_lie():

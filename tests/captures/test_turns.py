@@ -6,7 +6,7 @@ import pytest
 
 from bottleneck.captures.connection import Connection
 from bottleneck.captures.packets import Packet
-from bottleneck.captures.segments import SYN, segment_of
+from bottleneck.captures.segments import SYN, datagram_of, segment_of
 from tests.captures.packet_files import CLIENT, SERVER, frame
 
 REPLY_BYTES, SEGMENT_BYTES = 60_084, 1448
@@ -30,22 +30,26 @@ class Play:
     def wait(self, seconds):
         self.now += seconds
 
-    def send(self, from_client, data=b"", size=0, flags=16, options=b""):
-        """A packet now; size: payload on the wire, if only its first bytes were kept."""
+    def send(self, from_client, data=b"", size=0, flags=16, options=b"", cut=False):
+        """A packet now; size: payload on the wire; cut: the capture lacks what is not in data."""
         ends = (CLIENT, SERVER) if from_client else (SERVER, CLIENT)
         content = data + bytes(max(0, size - len(data)))
         seq, ack = self.seq[from_client], self.seq[not from_client]
         packet = frame(*ends, content, seq, ack, flags, self.window, options)
-        segment = segment_of(Packet(self.now, 1, len(packet), packet))
+        lost_bytes = len(content) - len(data) if cut else 0
+        captured = Packet(self.now, 1, len(packet), packet[: len(packet) - lost_bytes])
+        segment = segment_of(captured, datagram_of(captured))
         self.connection.add(segment, from_client)
         self.seq[from_client] += len(content) + bool(flags & SYN)
 
-    def ask(self):
-        """A READ of 60,000 bytes."""
+    def ask(self, credits=0):
+        """A READ of 60,000 bytes; with credits: the capture kept its header, and not its length."""
         self.number += 1
+        header = HEADER[:6] + struct.pack("<H", credits) + HEADER[8:]
         body = struct.pack("<IQ", 0, self.number) + bytes(32)
         body += struct.pack("<HBBI", 49, 0, 0, 60_000) + bytes(41)
-        self.send(True, struct.pack(">I", len(HEADER + body)) + HEADER + body)
+        message = struct.pack(">I", len(header + body)) + header + body
+        self.send(True, message[:62] if credits else message, size=len(message), cut=bool(credits))
 
     def answer(self, pause_at=0, pause_seconds=0.0):
         """Its reply, back to back but for a pause before one of its segments, acknowledged."""
@@ -150,3 +154,14 @@ def test_bytes_that_are_acknowledged_and_were_never_seen_are_the_capture_s_loss(
     play.send(True)
     downward = play.connection.requests.downward
     assert (downward.unseen_bytes, downward.late_fills) == (5000, 0)
+
+
+@pytest.mark.parametrize(("credits", "size"), [(0, 60_000), (3, 3 << 16)])
+def test_what_is_asked_for_at_once_is_the_sum_of_all_requests_and_rests_of_replies(credits, size):
+    play = Play()
+    play.ask(credits)
+    play.ask(credits)
+    assert play.connection.requests.asked_bytes.values == [size, 2 * size]
+    play.answer()
+    play.ask(credits)
+    assert play.connection.requests.asked_bytes.values[2] == pytest.approx(2 * size, abs=400)

@@ -122,7 +122,7 @@ def test_a_folder_without_the_right_to_write_is_named(bottleneck, target, closed
         (("nonsense",), "nonsense"),
         (("explain", "my copy is slow"), "No such file or directory; give figures with --copy"),
         (("explain", "/dev/null"), "/dev/null"),
-        (("explain", "--tcp", "1Gbit/s"), "use them with one --copy"),
+        (("explain", "--tcp", "1Gbit/s"), "use them with one copy (--copy)"),
         # a folder
         (("diagnose", "/no/such/folder", "--yes"), "not found on this host"),
         (("diagnose", "./missing", "--yes"), "not found on this host"),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Captures smbclient's copies in drawn worlds at both ends, and has `explain` judge the packets.
 
-Usage: python tests/lab/captured.py --seed S [--count N] [--keep DIR] [--from DIR]
+Usage: python tests/lab/captured.py --seed S [--count N] [--own] [--keep DIR] [--from DIR]
 
 N worlds, half of them near and half far, all with CUBIC. Each capture is judged as it is, without
 the first seconds (and so without the SYN), and without TCP time stamps, as from Windows.
@@ -19,9 +19,9 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from draw import KINDS, Dice
 from host import Host
@@ -33,15 +33,14 @@ from world import World, missing, world
 ROOT = Path(__file__).resolve().parents[2]
 NEAR = ("link", "one-way", "disk", "disk-and-link", "busy", "quota")
 FAR = ("far", "small-queue", "window", "buffer", "credits", "loss", "hole")
-COPY_SECONDS, SNAP_BYTES = 8, 128
+COPY_SECONDS, OWN_SECONDS, SNAP_BYTES = 8, 20, 128
 LOST_BEGINNING_SECONDS = 2.0
 TWINS = ("disk", "cpu")
 """Components of a host that packets do not tell apart."""
 VARIANTS = ("whole", "no-syn", "no-stamps")
 
 
-@dataclass(frozen=True)
-class Grade:
+class Grade(NamedTuple):
     """A verdict on one capture."""
 
     word: str
@@ -71,16 +70,26 @@ def capturing(lab: World, host: Host, file: Path) -> Iterator[None]:
     other = lab.server_address if host is lab.client else lab.client_address
     route = host.run(["ip", "-o", "route", "get", other]).stdout.split()
     device = route[route.index("dev") + 1]
-    command = ["tcpdump", "-i", device, "-s", str(SNAP_BYTES), "-w", str(file), "-U", "tcp"]
+    command = ["tcpdump", "-i", device, "-s", str(SNAP_BYTES), "-w", str(file), "-U"]
     with host.running(command, file.with_suffix(".log")):
         host.run(["sh", "-c", f"until test -s {file}; do sleep 0.05; done"])
         yield
 
 
-def capture(each: LabWorld, copy: str, folder: Path) -> list[Path]:
-    """Has smbclient copy in a world; returns the captures of both ends."""
+@contextlib.contextmanager
+def own_copy(lab: World, copy: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Has this tool make the copy until the block ends: several requests of 1 MiB in flight."""
+    command = ["env", f"BOTTLENECK_PASSWORD={lab.share.password}", f"PYTHONPATH={ROOT}"]
+    command += [sys.executable, "-m", "bottleneck", "probe", "smb-copy", lab.share.target]
+    command += ["--user", lab.share.user, "--agent", f"exec:{lab.server.script}", "--copy", copy]
+    command += ["--folder", str(lab.client.folder), "--yes", "--quiet"]
+    with lab.client.running(command, lab.work / "program.log") as process:
+        yield process
+
+
+def capture(each: LabWorld, copy: str, files: Iterable[Path], *, is_own: bool) -> None:
+    """Has smbclient or this tool copy in a world; writes the captures of both ends."""
     verb = copy.partition(".")[0]
-    files = [folder / f"{each.name}.{verb}.{side}.pcap" for side in ("client", "server")]
     case = Case(each.plant, verb, frozenset(), 1000 * MB)
     with world(each.plant) as lab:
         source = lab.client if verb == "push" else lab.server
@@ -89,13 +98,12 @@ def capture(each: LabWorld, copy: str, folder: Path) -> list[Path]:
         with (
             capturing(lab, lab.client, lab.work / "client.pcap"),
             capturing(lab, lab.server, lab.work / "server.pcap"),
-            run_copy(lab, case) as process,
+            own_copy(lab, copy) if is_own else run_copy(lab, case) as process,
             contextlib.suppress(subprocess.TimeoutExpired),
         ):
-            process.wait(COPY_SECONDS)
+            process.wait(OWN_SECONDS if is_own else COPY_SECONDS)
         for side, file in zip(("client", "server"), files, strict=True):
             shutil.copy(lab.work / f"{side}.pcap", file)
-    return files
 
 
 def judged(file: Path, each: LabWorld, copy: str) -> Grade:
@@ -104,7 +112,8 @@ def judged(file: Path, each: LabWorld, copy: str) -> Grade:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if not done.stdout.strip():
         return Grade("abstained", done.stderr.strip()[-80:], 0.0)
-    verdict = json.loads(done.stdout)["diagnosis"]["copies"][0]["verdict"]
+    copies = json.loads(done.stdout)["diagnosis"]["copies"]
+    verdict = next((e for e in copies if copy.startswith(e["copy"])), copies[0])["verdict"]
     answer = (verdict["component"], verdict["side"], verdict["cause"])
     text, sure = "/".join(map(str, answer)), verdict["confidence"]
     right = next(e.right for e in each.expected if e.copy == copy)
@@ -112,15 +121,10 @@ def judged(file: Path, each: LabWorld, copy: str) -> Grade:
         return Grade("right", text, sure)
     if answer[0] == "unknown":
         return Grade("abstained", text, sure)
-    hosts = {side for component, side, _ in right if component in TWINS}
-    is_twin = answer[0] in TWINS and answer[1] in hosts
+    component, side, cause = answer
+    is_twin = component in TWINS and side in {of for part, of, _ in right if part in TWINS}
     # Who asks for too little, the program or its server, is not in the packets.
-    is_twin = is_twin or answer[0] == "smb" and answer[2] in {cause for _, _, cause in right}
-    is_twin = (
-        is_twin
-        or answer[0] == "network"
-        and answer[2] in {c for n, _, c in right if n == answer[0]}
-    )
+    is_twin = is_twin or component == "smb" and cause in {each for _, _, each in right}
     return Grade("twin" if is_twin else "wrong", text, sure)
 
 
@@ -130,6 +134,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=16)
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the captures there")
     parser.add_argument("--from", dest="stored", type=Path, metavar="DIR", help="judge kept ones")
+    parser.add_argument("--own", action="store_true", help="copies of this tool, not smbclient's")
     options = parser.parse_args()
     lacks = [] if options.stored else missing()
     if lacks or not shutil.which("tcpdump"):
@@ -143,7 +148,7 @@ def main() -> int:
             verb = copy.partition(".")[0]
             files = [folder / f"{each.name}.{verb}.{side}.pcap" for side in ("client", "server")]
             if not options.stored:
-                files = capture(each, copy, folder)
+                capture(each, copy, files, is_own=options.own)
             for file in files:
                 edited = [Path(scratch) / f"{name}.pcap" for name in VARIANTS[1:]]
                 without_beginning(file, edited[0], LOST_BEGINNING_SECONDS)
@@ -152,10 +157,8 @@ def main() -> int:
                     grade = judged(variant, each, copy)
                     sure = " SURE" if grade.word == "wrong" and grade.confidence >= 0.7 else ""
                     totals[name][grade.word + sure] += 1
-                    print(
-                        f"{file.stem:44} {name:10} {grade.word:9} {grade.answer} {grade.confidence}"
-                    )
-                print(end="", flush=True)
+                    words = f"{name:10} {grade.word:9} {grade.answer} {grade.confidence}"
+                    print(f"{file.stem:44} {words}", flush=True)
     for name, counts in totals.items():
         print(f"{name}: {dict(counts)}")
     return 1 if any("wrong" in word for counts in totals.values() for word in counts) else 0

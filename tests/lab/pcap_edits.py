@@ -6,10 +6,12 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
+from bottleneck.captures.segments import STAMPS, options_of
+
 HEADER_BYTES = 24
 IP_OFFSETS = {1: 14, 101: 0}
 """Offset of the IP header by link type: Ethernet, raw IP."""
-TIME_STAMPS, NOTHING = 8, b"\x01"
+NOTHING = b"\x01"
 
 
 def _records(content: bytes) -> Iterator[tuple[float, bytes, bytes]]:
@@ -44,16 +46,11 @@ def _without_stamp(data: bytes, ip: int) -> bytes:
     """ip: offset of the IP header."""
     if len(data) < ip + 40 or data[ip] >> 4 != 4 or data[ip + 9] != 6:
         return data
-    tcp = ip + (data[ip] & 15) * 4
-    if len(data) < tcp + 20:
+    start = ip + (data[ip] & 15) * 4 + 20
+    if len(data) < start:
         return data
-    start, end = tcp + 20, min(len(data), tcp + (data[tcp + 12] >> 4) * 4)
-    packet = bytearray(data)
-    while start < end and packet[start]:
-        size = 1 if packet[start] == 1 else packet[start + 1] if start + 1 < end else 0
-        if size < 1:
-            break
-        if packet[start] == TIME_STAMPS:
-            packet[start : start + size] = NOTHING * size
-        start += size
-    return bytes(packet)
+    end = start - 20 + (data[start - 8] >> 4) * 4
+    stamps = options_of(data[start:end]).get(STAMPS)
+    option = b"" if stamps is None else bytes((STAMPS, 2 + len(stamps))) + stamps
+    options = data[start:end].replace(option, NOTHING * len(option)) if option else data[start:end]
+    return data[:start] + options + data[end:]

@@ -54,7 +54,9 @@ class Capture:
     zero_windows: float = 0.0
     request_bytes: Positive | None = None
     depth: Positive | None = None
-    others_ratio: float = 0.0
+    asked_bytes: Positive | None = None
+    others_ratio: float | None = None
+    """Share of others' bytes on the copy's way; None: the capture holds no packet of others."""
     best_bytes_per_second: Positive | None = None
     spread_ratio: float | None = None
     slow_commands_ratio: float | None = None

@@ -51,7 +51,7 @@ START_LOSSES_RATIO, RECOVERED_RATIO = 0.7, 1.3
 which TCP had not recovered."""
 ONE_EPISODE_RATIO, OVERSHOT_SEGMENTS = 0.8, 100
 """Share of the losses in one episode, and their count, where TCP's start overshot."""
-PAUSES_RATIO, HELD_PAUSES_RATIO = 0.3, 0.2
+PAUSES_RATIO, HELD_PAUSES_RATIO = 0.3, 0.16
 """Least share of pauses in the time under way where few bytes are in flight; where a buffer's."""
 LOST_RATIO, LEAST_LOST = 1e-4, 5
 """Least share and count of lost segments that slow a copy."""
@@ -162,8 +162,8 @@ def capture_facts(report: Report, copy: Copy, capture: Capture) -> Iterator[Fact
     if window is not None:
         words = f"a receive window of {size_text(window)} per round trip of {seconds_text(trip)}"
         yield Fact(("tcp", copy.receiver), ALLOWS, Level.with_spread(window / trip), words)
-    asked_bytes = _asked_bytes(capture)
-    if asked_bytes:
+    asked_bytes = capture.asked_bytes
+    if asked_bytes is not None:
         words = f"{size_text(asked_bytes)} asked for per round trip of {seconds_text(trip)}"
         smb: Part = ("smb", other(copy.initiator))
         yield Fact(smb, ALLOWS, Level.with_spread(asked_bytes / trip), words)
@@ -176,7 +176,7 @@ def capture_signs(copy: Copy, capture: Capture) -> Iterator[Sign]:
     elif _is_lossy(capture) and not (_is_policed(capture) or _is_full(capture)):
         words = f"{percent_text(capture.lost_ratio)} of the segments were lost"
         yield Sign("lost", None, capture.lost_ratio, words)
-    if capture.others_ratio > 0:
+    if capture.others_ratio:
         words = f"{capture.others_ratio:.0%} of the captured bytes were others'"
         yield Sign("others-traffic", None, capture.others_ratio, words)
     if _overshot(copy, capture):
@@ -191,11 +191,9 @@ def capture_signs(copy: Copy, capture: Capture) -> Iterator[Sign]:
 
 def _mover(copy: Copy, capture: Capture, way: float) -> tuple[Part, ...]:
     """Returns the components that hold the number of bytes under way."""
-    trip, asked_bytes = capture.rtt_seconds or 0.0, _asked_bytes(capture)
+    trip, asked_bytes = capture.rtt_seconds or 0.0, capture.asked_bytes or 0.0
     sender: Part = ("tcp", copy.sender)
     smb: Part = ("smb", other(copy.initiator))
-    if capture.others_ratio > OTHERS_RATIO:
-        return (NETWORK,)
     if trip > FAR_SECONDS and asked_bytes and capture.point != "server":
         low, high = ASKED_RATIOS
         if low < asked_bytes / (_rate(copy) * _loaded_trip(capture)) < high:
@@ -203,7 +201,7 @@ def _mover(copy: Copy, capture: Capture, way: float) -> tuple[Part, ...]:
     if _is_held(capture):
         # Receive window or send buffer: the window's scale is in the SYN alone.
         return (sender,) if capture.has_syn else (("tcp", copy.receiver), sender)
-    if _is_full(capture) or _is_policed(capture):
+    if _is_full(capture) or _is_policed(capture) or _is_shared(capture):
         return (NETWORK,)
     if _overshot(copy, capture):
         return (sender,)
@@ -232,8 +230,7 @@ def _path_trust(copy: Copy, capture: Capture) -> float:
         return 0.6
     if (capture.spread_ratio or 0.0) > UNEVEN_RATIO and (queue or 0.0) > 3 * trip:
         return 0.55  # a queue, and yet in fits and starts
-    is_shared = capture.others_ratio > OTHERS_RATIO
-    if _is_full(capture) or capture.is_stuck or is_shared or _is_lossy(capture):
+    if _is_full(capture) or capture.is_stuck or _is_shared(capture) or _is_lossy(capture):
         return 1.0
     if not capture.has_syn:
         return 0.7 if _is_like_link(copy) else 0.49
@@ -246,6 +243,10 @@ def _is_full(capture: Capture) -> bool:
     """Whether packets wait in a queue of the path."""
     queue, trip = capture.queue_seconds, capture.rtt_seconds or 0.0
     return queue is not None and queue > max(QUEUE_RATIO * trip, QUEUE_SECONDS)
+
+
+def _is_shared(capture: Capture) -> bool:
+    return (capture.others_ratio or 0.0) > OTHERS_RATIO
 
 
 def _is_held(capture: Capture) -> bool:
@@ -270,10 +271,6 @@ def _rate(copy: Copy) -> float:
 
 def _loaded_trip(capture: Capture) -> float:
     return (capture.rtt_seconds or 0.0) + (capture.queue_seconds or 0.0)
-
-
-def _asked_bytes(capture: Capture) -> float:
-    return (capture.depth or 0.0) * (capture.request_bytes or 0.0)
 
 
 def _is_like_link(copy: Copy) -> bool:

@@ -39,7 +39,7 @@ def rule(evidence: Evidence) -> Iterator[str]:
     if capture.unseen_bytes > UNSEEN_RATIO * moved_bytes:
         size = size_text(capture.unseen_bytes)
         yield f"The capture itself lost {size} that were acknowledged: it was not fast enough."
-    if not capture.others_ratio:
+    if capture.others_ratio is None:
         yield "No other traffic was captured: whether it shared the path is not known."
     best = capture.best_bytes_per_second
     if best is not None and best > evidence.step.rate.median:
