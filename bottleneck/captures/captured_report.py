@@ -22,13 +22,16 @@ DIALECTS = dict(
 )
 """SMB dialect by its number in the reply to NEGOTIATE (MS-SMB2 2.2.4)."""
 MOST_SAMPLES, MOST_COPIES = 1000, 8
+SMALL_RATIO, SHORT_SECONDS = 0.1, 1.0
+"""Bytes of a copy over those of the largest, and its time, below which it may be a trial."""
 NO_COPY = "no SMB connection (port 445 or 139) in it moves a file"
 
 
 def report_of(*captures: Capture) -> Report:
-    """Returns the report of the first capture's copies, the slowest first. Errors: CaptureError.
+    """Returns the report of the first capture's copies, the slowest first, trials last.
 
     Others are of the same connections from other points, as at the client and at the server.
+    Errors: CaptureError.
     """
     capture = captures[0]
     if any(not each.connections.keys() & capture.connections.keys() for each in captures[1:]):
@@ -36,7 +39,8 @@ def report_of(*captures: Capture) -> Report:
     copies = [(ends, ways) for ends, c in capture.connections.items() if (ways := way_of(c))]
     if not copies:
         raise CaptureError(NO_COPY)
-    copies.sort(key=lambda each: _rate(each[1]))
+    least_bytes = SMALL_RATIO * max(ways.carrying.bytes for _, ways in copies)
+    copies.sort(key=lambda each: (_is_trial(each[1], least_bytes), _rate(each[1])))
     (_, server), first = copies[0][0], min(ways.began for _, ways in copies)
     port = "" if server[1] == SMB_PORTS[0] else f":{server[1]}"
     return Report(
@@ -73,6 +77,10 @@ def _facts(capture: Capture) -> dict[str, object]:
 def _host(host: Host) -> str:
     address = ip_address(host[0])
     return f"[{address}]" if address.version == 6 else str(address)
+
+
+def _is_trial(ways: Ways, least_bytes: float) -> bool:
+    return ways.carrying.bytes < least_bytes or ways.ended - ways.began < SHORT_SECONDS
 
 
 def _rate(ways: Ways) -> float:

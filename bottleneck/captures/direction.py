@@ -166,7 +166,9 @@ class Direction:
         The round trip is from this point to the receiver, in seconds.
         """
         offset = self.offset(ack)
-        window = None if self.scale is None else header_window << self.scale
+        # A shut window is one whatever its scale.
+        is_known = self.scale is not None or not header_window
+        window = header_window << (self.scale or 0) if is_known else None
         if offset > self.next_offset + (1 << 24) or offset < self.acked_offset:
             return None
         if offset > self.next_offset:

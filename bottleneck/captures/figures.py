@@ -24,12 +24,13 @@ LEAST_BYTES = 50_000
 """Fewest bytes of a copy: below, a connection only opened, listed or waited."""
 STUCK_REPEATS, STUCK_BYTES = 3, 1000
 """Repeats of one large segment in a row that show that it never arrives."""
-BEST_RATIO = 0.98
-"""Quantile of the rates by bin that counts as the best: cards join segments into outliers."""
+BEST_RATIO, BEST_TRIPS = 0.98, 6
+"""Quantile of the rates that counts as the best, as cards join segments into outliers; round trips
+that a rate is taken over."""
 SUM_BINS, LEAST_SUMS = 5, 3
 EPISODE_TRIPS, EPISODE_RATIOS = 30, (0.2, 0.5)
 """Length of an episode of losses: round trips, and the least and highest share of the copy."""
-MOST_COMMANDS = 12
+MOST_COMMANDS, COURSE_PERIODS = 12, 60
 
 
 @dataclass(frozen=True)
@@ -70,16 +71,26 @@ def _is_stuck(way: Direction) -> bool:
     return way.most_repeats >= STUCK_REPEATS and way.repeated_bytes > STUCK_BYTES
 
 
-def times(ways: Ways) -> dict[tuple[str, str], float]:
-    """Returns the shares of the copy's time by state and host; they sum to 1."""
-    seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
+def _bins(ways: Ways) -> range:
     first, last = (int(moment * BINS_A_SECOND) for moment in (ways.began, ways.ended))
-    for number, row in ways.connection.course.items():
-        if first <= number <= last:
-            for key, lasted in row.items():
-                seconds[key] += lasted
+    return range(first, last + 1)
+
+
+def times(ways: Ways, bins: range) -> dict[tuple[str, str], float]:
+    """Returns the shares of the time in some bins by state and host; they sum to 1, or are none."""
+    seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
+    course = ways.connection.course
+    for number in bins if len(bins) < len(course) else sorted(course):
+        for key, lasted in course[number].items() if number in bins and number in course else ():
+            seconds[key] += lasted
     total = sum(seconds.values()) or 1.0
     return {key: lasted / total for key, lasted in seconds.items()}
+
+
+def _turns(ways: Ways, bins: range) -> dict[str, float]:
+    """Returns the shares of the time in some bins, as the report has them."""
+    shares = times(ways, bins)
+    return {f"{name}_ratio": round(share, 4) for name, share in _groups(shares, ways.pull)}
 
 
 def figures_of(ways: Ways, other_bytes: int | None) -> dict[str, Any]:
@@ -89,11 +100,13 @@ def figures_of(ways: Ways, other_bytes: int | None) -> dict[str, Any]:
     """
     connection, way = ways.connection, ways.carrying
     lost = way.sent_again + way.late_fills
-    shares = times(ways)
-    groups = {f"{name}_ratio": round(share, 4) for name, share in _groups(shares, ways.pull)}
+    bins = _bins(ways)
+    shares, period = times(ways, bins), -(-len(bins) // COURSE_PERIODS)
+    course = [bins[index : index + period] for index in range(0, len(bins), period)]
     return {
         "point": _point(connection),
-        **groups,
+        **_turns(ways, bins),
+        "course": [_turns(ways, each) for each in course],
         "has_syn": connection.has_syn,
         "rtt_seconds": connection.trips.between or None,
         "queue_seconds": _queue_seconds(ways),
@@ -113,7 +126,7 @@ def figures_of(ways: Ways, other_bytes: int | None) -> dict[str, Any]:
         "others_ratio": None
         if other_bytes is None
         else other_bytes / max(1, other_bytes + connection.moved_bytes),
-        "best_bytes_per_second": _best(way),
+        "best_bytes_per_second": _best(ways),
         "spread_ratio": _spread(way, ways),
         "slow_commands_ratio": _slow_commands(ways, shares) if connection.has_syn else None,
         "unseen_bytes": way.unseen_bytes,
@@ -177,18 +190,25 @@ def _is_even(way: Direction) -> bool:
     return high < 2.2 * (way.paused_flight.median() or way.in_flight.median() or 1.0)
 
 
-def _best(way: Direction) -> float | None:
-    """Returns the rate of the best bin, bytes per second; None: too few bins."""
-    bins = sorted(way.bytes_by_bin.values())
+def _best(ways: Ways) -> float | None:
+    """Returns the rate of the best bins in a row, bytes per second; None: the copy is too short.
+
+    So many bins that a flight more or less in them is no matter.
+    """
+    bytes_by_bin, bins = ways.carrying.bytes_by_bin, _bins(ways)
     if len(bins) < BINS_A_SECOND:
         return None
-    return float(bins[int(BEST_RATIO * (len(bins) - 1))] * BINS_A_SECOND)
+    sums = [0, *accumulate(bytes_by_bin[number] for number in bins)]
+    trips_seconds = BEST_TRIPS * ways.connection.trips.between
+    count = min(len(bins) // 2, 1 + int(trips_seconds * BINS_A_SECOND))
+    rates = sorted(last - first for first, last in zip(sums, sums[count:], strict=False))
+    return float(rates[int(BEST_RATIO * (len(rates) - 1))] * BINS_A_SECOND / count)
 
 
 def _spread(way: Direction, ways: Ways) -> float | None:
     """Returns the standard deviation of the rate over half seconds, as a ratio of its mean."""
-    first, last = (int(moment * BINS_A_SECOND) for moment in (ways.began, ways.ended))
-    bins = [n for number, n in sorted(way.bytes_by_bin.items()) if first < number < last]
+    inner = _bins(ways)[1:-1]
+    bins = [n for number, n in sorted(way.bytes_by_bin.items()) if number in inner]
     sums = [sum(bins[i : i + SUM_BINS]) for i in range(0, len(bins) - SUM_BINS + 1, SUM_BINS)]
     mean = sum(sums) / len(sums) if len(sums) >= LEAST_SUMS else 0.0
     if not mean:

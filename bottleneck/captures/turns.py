@@ -128,7 +128,7 @@ def _blocked(
     room = None if edge is None or not _is_in_message(way, gap.start) else edge - way.next_offset
     if room is not None and room < max(1460, FULL_RATIO * window):
         way.full_windows.add(window)
-        return "not-read" if window < SHUT_RATIO * way.largest_window else "window"
+        return "window" if window and window >= SHUT_RATIO * way.largest_window else "not-read"
     is_silent = lasted > max(SILENT_SECONDS, 3 * trip) and way.unacked_bytes > TWO_SEGMENTS
     return "not-read" if is_silent and receiver_trip < NEAR_SECONDS and not is_old else None
 

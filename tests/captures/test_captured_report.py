@@ -90,12 +90,9 @@ def test_others_share_the_path_on_the_copy_s_way_and_at_its_time_alone():
     read = capture_of("link-10.pull.client")
     ((client, _), (server, _)), connection = next(iter(read.connections.items()))
     during, later = int(connection.first_data) + 1, int(connection.last) + 99
-    for *key, ratio in (
-        (server, client, during, 0.75),
-        (client, server, during, 0),
-        (server, client, later, 0),
-    ):
-        read.other_bytes = {tuple(key): 3 * connection.moved_bytes}
+    keys = (server, client, during), (client, server, during), (server, client, later)
+    for key, ratio in zip(keys, (0.75, 0, 0), strict=True):
+        read.other_bytes = {key: 3 * connection.moved_bytes}
         (_, measured), *_ = captured_report.report_of(read).entries
         assert measured.details["capture"]["others_ratio"] == ratio
 
@@ -104,7 +101,7 @@ def test_two_captures_of_one_connection_are_one_case():
     captures = [capture_of("sndbuf-s.pull.client")] * 2
     report = captured_report.report_of(*captures)
     (copy,) = diagnose(report).copies
-    assert copy.view == "2 captures"
+    assert copy.view.startswith("2 captures")
     figures = report.entries[0][1].details["capture"]
     single = captured_report.report_of(captures[0]).entries[0][1].details["capture"]
     assert figures["moving_ratio"] == pytest.approx(single["moving_ratio"])

@@ -103,9 +103,7 @@ def test_a_pause_within_a_reply_that_was_all_acknowledged_is_the_server_s():
 
 
 @pytest.mark.parametrize(("to_server", "to_client"), [(0.04, 0.0), (0.0, 0.04), (0.02, 0.02)])
-def test_the_way_of_a_request_and_its_reply_is_no_host_s_wherever_it_is_captured(
-    to_server, to_client
-):
+def test_the_way_of_a_request_is_no_host_s_wherever_it_is_captured(to_server, to_client):
     play = Play(to_server, to_client)
     for _ in range(5):
         play.ask()

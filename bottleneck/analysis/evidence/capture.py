@@ -24,12 +24,9 @@ class CommandRow:
 
 
 @dataclass(frozen=True)
-class Capture:
-    """Figures of a connection in a packet capture (bottleneck/captures/figures.py)."""
+class Turns:
+    """Shares of a time by whose turn it was (bottleneck/captures/turns.py)."""
 
-    point: str = ""
-    points: float = 1
-    """Captures of the connection, each from its point."""
     client_ratio: float = 0.0
     server_ratio: float = 0.0
     not_read_ratio: float = 0.0
@@ -38,6 +35,17 @@ class Capture:
     loss_ratio: float = 0.0
     window_ratio: float = 0.0
     trip_ratio: float = 0.0
+
+
+@dataclass(frozen=True)
+class Capture(Turns):
+    """Figures of a connection in a packet capture (bottleneck/captures/figures.py)."""
+
+    point: str = ""
+    points: float = 1
+    """Captures of the connection, each from its point."""
+    course: tuple[Turns, ...] = ()
+    """Shares in each of some parts of the time, all of one length."""
     has_syn: bool = False
     has_stamps: bool = False
     rtt_seconds: Positive | None = None

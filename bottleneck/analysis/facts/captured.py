@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from bottleneck.analysis import model, steps
 from bottleneck.analysis.attribution.attribution import Attribution
 from bottleneck.analysis.attribution.shares import Time
-from bottleneck.analysis.evidence.capture import Capture
+from bottleneck.analysis.evidence.capture import Capture, Turns
 from bottleneck.analysis.facts.busy import ViewFacts
 from bottleneck.analysis.facts.record import (
     ALLOWS,
@@ -51,7 +51,7 @@ START_LOSSES_RATIO, RECOVERED_RATIO = 0.7, 1.3
 which TCP had not recovered."""
 ONE_EPISODE_RATIO, OVERSHOT_SEGMENTS = 0.8, 100
 """Share of the losses in one episode, and their count, where TCP's start overshot."""
-PAUSES_RATIO, HELD_PAUSES_RATIO = 0.3, 0.16
+PAUSES_RATIO, HELD_PAUSES_RATIO = 0.3, 0.14
 """Least share of pauses in the time under way where few bytes are in flight; where a buffer's."""
 LOST_RATIO, LEAST_LOST = 1e-4, 5
 """Least share and count of lost segments that slow a copy."""
@@ -64,10 +64,10 @@ SMALL_REQUEST_BYTES, BULKY_RATIO = 256 << 10, 0.5
 """Largest request of a program that asks for one at a time, and the share of other time there."""
 HOST_TRUST, SETTLED_HOST_TRUST, SYN_TRUST, LOSSY_CAPTURE_TRUST = 0.65, 0.8, 0.5, 0.6
 """Highest confidence: a host's disk or CPU, without and with the disk's rate by itself; TCP's ends
-without the SYN; a capture with gaps."""
+without the SYN, or without a sign; a capture with gaps, or of less than a second."""
 HELD_TRUST, IDLE_WINDOW_RATIO = 0.7, 0.4
-"""Highest confidence in a send buffer, as a pinned congestion window looks alike; share of the time
-with a full window below which the window is not the limit."""
+"""Highest confidence in a sender whose bytes in flight stand still, or that lost many at its start;
+share of the time with a full window below which the window is not the limit."""
 UNSEEN_RATIO = 0.01
 """Bytes that the capture lacks over those of the copy, from which on it has gaps."""
 
@@ -77,19 +77,22 @@ def capture_of(copy: Copy) -> Capture | None:
     return None if copy.step is None else copy.step.details.capture
 
 
-def time_of(copy: Copy, capture: Capture) -> Mapping[Part, float]:
-    """Returns the shares of a copy's time by component; a host's is under its disk alone."""
-    shares = {side: getattr(capture, f"{side}_ratio") for side in SIDES}
-    window, trips = capture.window_ratio, capture.trip_ratio
+def time_of(copy: Copy, capture: Capture, period: Turns | None = None) -> Mapping[Part, float]:
+    """Returns shares of a time by component; a host's is under its disk alone.
+
+    period: a part of the copy's time; None: all of it.
+    """
+    turns = capture if period is None else period
+    shares = {side: getattr(turns, f"{side}_ratio") for side in SIDES}
+    window, way = turns.window_ratio, turns.moving_ratio + turns.pause_ratio
     if _is_small_window(copy, capture):
         # A small window that is always full, and not one that a slow reader shuts.
-        window += capture.not_read_ratio
-        shares[copy.receiver] -= capture.not_read_ratio
-    way = capture.moving_ratio + capture.pause_ratio
+        window += turns.not_read_ratio
+        shares[copy.receiver] -= turns.not_read_ratio
     uses: dict[Part, float] = {("disk", side): share for side, share in shares.items()}
-    uses |= {NETWORK: capture.loss_ratio, ("tcp", copy.receiver): window}
-    uses["smb", other(copy.initiator)] = trips
-    mover = _mover(copy, capture, way)
+    uses |= {NETWORK: turns.loss_ratio, ("tcp", copy.receiver): window}
+    uses["smb", other(copy.initiator)] = turns.trip_ratio
+    mover = _mover(copy, capture)
     for part in mover:
         uses[part] = uses.get(part, 0.0) + way / len(mover)
     hidden: Part = ("disk", copy.sender)
@@ -116,8 +119,14 @@ def attribution_of(copy: Copy, capture: Capture) -> Attribution:
     ordered = sorted(shares.items(), key=lambda each: -each[1])
     where = f"a capture at the {capture.point}" if capture.point in SIDES else "a capture"
     where = f"{capture.points:.0f} captures" if capture.points > 1 else where
+    is_host = any(part[0] == "disk" and round(share, 2) for part, share in ordered)
+    where += "; disk means disk or CPU" if is_host else ""
     rows = tuple(TimeShare(*part, ratio) for part, ratio in ordered)
-    return Attribution(rows, where, Time(shares, shares, 0))
+    course = (time_of(copy, capture, period) for period in capture.course)
+    slices = [
+        (1.0, [(use, frozenset({part})) for part, use in e.items() if use > 0]) for e in course
+    ]
+    return Attribution(rows, where, Time(dict(ordered), shares, 0, slices))
 
 
 def _supplied_disks(report: Report, copy: Copy) -> Iterator[MeasuredStep]:
@@ -132,12 +141,13 @@ def trust_of(report: Report, copy: Copy, capture: Capture) -> dict[str, float]:
     """Returns the highest confidence that a capture allows in each component."""
     moved_bytes = copy.step.moved_bytes if copy.step is not None else 0
     has_gaps = capture.unseen_bytes > UNSEEN_RATIO * moved_bytes
-    highest = LOSSY_CAPTURE_TRUST if has_gaps else 1.0
+    highest = LOSSY_CAPTURE_TRUST if has_gaps or _is_short(capture) else 1.0
     trust = {"network": min(highest, _path_trust(copy, capture)), "smb": highest, "tcp": highest}
     if not capture.has_syn:
         trust["tcp"] = min(highest, SYN_TRUST)
-    elif _is_held(capture) and capture.window_ratio < IDLE_WINDOW_RATIO:
-        trust["tcp"] = min(highest, HELD_TRUST)
+    elif capture.window_ratio < IDLE_WINDOW_RATIO:
+        is_clear = _is_held(copy, capture) or _overshot(copy, capture)
+        trust["tcp"] = min(highest, HELD_TRUST if is_clear else SYN_TRUST)
     disks = _supplied_disks(report, copy)
     is_settled = any(each.plan.initiator == _slower_host(capture) for each in disks)
     host = SETTLED_HOST_TRUST if is_settled else HOST_TRUST
@@ -153,7 +163,7 @@ def capture_facts(report: Report, copy: Copy, capture: Capture) -> Iterator[Fact
     ends: tuple[Part, ...] = (NETWORK, ("tcp", copy.sender), ("tcp", copy.receiver))
     if capture.best_bytes_per_second is not None:
         level = Level.with_spread(capture.best_bytes_per_second)
-        yield from each_part(ends, SHOWN, level, "the path's best tenth of a second in this copy")
+        yield from each_part(ends, SHOWN, level, "the path's best in this copy")
     trip = _loaded_trip(capture)
     if trip < FAR_SECONDS:
         return
@@ -173,7 +183,7 @@ def capture_signs(copy: Copy, capture: Capture) -> Iterator[Sign]:
     """Yields stalled, lost, others-traffic, overshot, slow-commands and one-request."""
     if capture.is_stuck:
         yield Sign("stalled", words="the same large segment was retransmitted again and again")
-    elif _is_lossy(capture) and not (_is_policed(capture) or _is_full(capture)):
+    elif _is_lossy(copy, capture) and not (_is_policed(capture) or _is_full(capture)):
         words = f"{percent_text(capture.lost_ratio)} of the segments were lost"
         yield Sign("lost", None, capture.lost_ratio, words)
     if capture.others_ratio:
@@ -189,7 +199,7 @@ def capture_signs(copy: Copy, capture: Capture) -> Iterator[Sign]:
         yield Sign("one-request", words="it asked for one small piece at a time")
 
 
-def _mover(copy: Copy, capture: Capture, way: float) -> tuple[Part, ...]:
+def _mover(copy: Copy, capture: Capture) -> tuple[Part, ...]:
     """Returns the components that hold the number of bytes under way."""
     trip, asked_bytes = capture.rtt_seconds or 0.0, capture.asked_bytes or 0.0
     sender: Part = ("tcp", copy.sender)
@@ -198,16 +208,16 @@ def _mover(copy: Copy, capture: Capture, way: float) -> tuple[Part, ...]:
         low, high = ASKED_RATIOS
         if low < asked_bytes / (_rate(copy) * _loaded_trip(capture)) < high:
             return (smb,)
-    if _is_held(capture):
+    if _is_held(copy, capture):
         # Receive window or send buffer: the window's scale is in the SYN alone.
         return (sender,) if capture.has_syn else (("tcp", copy.receiver), sender)
     if _is_full(capture) or _is_policed(capture) or _is_shared(capture):
         return (NETWORK,)
     if _overshot(copy, capture):
         return (sender,)
-    if _is_lossy(capture):
+    if _is_lossy(copy, capture):
         return (NETWORK,)
-    pauses = capture.pause_ratio > PAUSES_RATIO * way
+    pauses = capture.pause_ratio > PAUSES_RATIO * (capture.moving_ratio + capture.pause_ratio)
     if not capture.has_syn and (_is_like_link(copy) or not pauses):
         return (NETWORK,)
     if trip <= FAR_SECONDS:
@@ -226,11 +236,11 @@ def _path_trust(copy: Copy, capture: Capture) -> float:
     trip, queue = capture.rtt_seconds or 0.0, capture.queue_seconds
     if _is_policed(capture):
         return 0.65
-    if _is_lossy(capture) and not capture.has_syn:
+    if _is_lossy(copy, capture) and not capture.has_syn:
         return 0.6
     if (capture.spread_ratio or 0.0) > UNEVEN_RATIO and (queue or 0.0) > 3 * trip:
         return 0.55  # a queue, and yet in fits and starts
-    if _is_full(capture) or capture.is_stuck or _is_shared(capture) or _is_lossy(capture):
+    if _is_full(capture) or capture.is_stuck or _is_shared(capture) or _is_lossy(copy, capture):
         return 1.0
     if not capture.has_syn:
         return 0.7 if _is_like_link(copy) else 0.49
@@ -249,20 +259,24 @@ def _is_shared(capture: Capture) -> bool:
     return (capture.others_ratio or 0.0) > OTHERS_RATIO
 
 
-def _is_held(capture: Capture) -> bool:
+def _is_held(copy: Copy, capture: Capture) -> bool:
     """Whether the same number of bytes flies each round trip, with pauses: a buffer's size.
 
-    Losses, if any, are of the start: later ones would make the number vary.
+    Losses, if any, are of the start, or few and without effect: else the number would vary.
     """
     share = capture.pause_ratio / max(1e-6, capture.moving_ratio + capture.pause_ratio)
     is_far = (capture.rtt_seconds or 0.0) > FAR_SECONDS
-    is_once = capture.lost_segments < LEAST_LOST or capture.loss_episode_ratio > START_LOSSES_RATIO
-    return is_far and is_once and capture.is_flight_even and share > HELD_PAUSES_RATIO
+    is_once = capture.loss_episode_ratio > START_LOSSES_RATIO and not _is_short(capture)
+    is_once = is_once or capture.lost_segments < LEAST_LOST
+    is_once = is_once or _is_even(capture) and capture.lost_segments <= POLICED_SEGMENTS
+    # At the sender even the flights of a full path have pauses; queues fill them.
+    threshold = PAUSES_RATIO if capture.point == copy.sender else HELD_PAUSES_RATIO
+    return is_far and is_once and capture.is_flight_even and share > threshold
 
 
-def _is_lossy(capture: Capture) -> bool:
+def _is_lossy(copy: Copy, capture: Capture) -> bool:
     is_often = capture.lost_ratio > LOST_RATIO and capture.lost_segments >= LEAST_LOST
-    return is_often and not _is_held(capture)
+    return is_often and not _is_held(copy, capture)
 
 
 def _rate(copy: Copy) -> float:
@@ -277,9 +291,21 @@ def _is_like_link(copy: Copy) -> bool:
     return model.looks_like(_rate(copy), None) is not None
 
 
+def _is_short(capture: Capture) -> bool:
+    """Whether the copy is shorter than a second, and so TCP's start."""
+    return capture.best_bytes_per_second is None and not capture.is_stuck
+
+
+def _is_even(capture: Capture) -> bool:
+    return capture.spread_ratio is not None and capture.spread_ratio < EVEN_RATIO
+
+
 def _is_policed(capture: Capture) -> bool:
-    is_even = capture.spread_ratio is not None and capture.spread_ratio < EVEN_RATIO
-    return is_even and capture.lost_segments > POLICED_SEGMENTS and capture.lost_ratio > LOST_RATIO
+    return (
+        _is_even(capture)
+        and capture.lost_segments > POLICED_SEGMENTS
+        and capture.lost_ratio > LOST_RATIO
+    )
 
 
 def _overshot(copy: Copy, capture: Capture) -> bool:
@@ -288,7 +314,7 @@ def _overshot(copy: Copy, capture: Capture) -> bool:
     is_far = (capture.rtt_seconds or 0.0) > FAR_SECONDS
     is_below = (capture.best_bytes_per_second or 0.0) > RECOVERED_RATIO * _rate(copy)
     is_start = is_once and is_far and is_below and capture.lost_segments > OVERSHOT_SEGMENTS
-    return is_start and not _is_held(capture)
+    return is_start and not _is_held(copy, capture)
 
 
 def _is_small_window(copy: Copy, capture: Capture) -> bool:

@@ -41,9 +41,11 @@ def rule(evidence: Evidence) -> Iterator[str]:
         yield f"The capture itself lost {size} that were acknowledged: it was not fast enough."
     if capture.others_ratio is None:
         yield "No other traffic was captured: whether it shared the path is not known."
+    elif round(capture.others_ratio, 2):
+        yield f"Others had {percent_text(capture.others_ratio)} of the bytes on the copy's way."
     best = capture.best_bytes_per_second
     if best is not None and best > evidence.step.rate.median:
-        yield f"The path carried {rate_text(best)} in its best tenth of a second."
+        yield f"The path carried {rate_text(best)} at its best."
 
 
 def _requests(capture: Capture) -> Iterator[str]:

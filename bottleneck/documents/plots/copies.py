@@ -10,6 +10,7 @@ from bottleneck.analysis import steps
 from bottleneck.analysis.attribution.attribution import attribution_of, timed_copy
 from bottleneck.analysis.attribution.shares import Time
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
+from bottleneck.analysis.facts import captured
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis, Part, TimeShare
 from bottleneck.analysis.phrases import LEAST_SHARE, dialect_text, share_name
 from bottleneck.analysis.steps import NATIVE, OWN, RUNNING, SYSTEM, Copy
@@ -113,9 +114,12 @@ def _drawing(name: str, report: Report, diagnosed: CopyDiagnosis, copy: Copy) ->
     """Returns panels one below the other on one axis of time; None: nothing is known of it."""
     assert copy.step is not None
     timed = timed_copy(report, copy) if diagnosed.time else None
-    attribution = attribution_of(timed) if timed else None
+    attribution, capture = attribution_of(timed) if timed else None, captured.capture_of(copy)
+    if capture is not None:
+        attribution = captured.attribution_of(copy, capture)
     run = median_run(copy.step.outcome)
-    spans = rates(run) if copy.engine in FINELY_SAMPLED_ENGINES and len(run) > 1 else []
+    is_fine = capture is not None or copy.engine in FINELY_SAMPLED_ENGINES
+    spans = rates(run) if is_fine and len(run) > 1 else []
     durations = [spans[-1][1] if spans else 0.0, timed.seconds if timed else 0.0]
     if not any(durations):
         return None
@@ -125,7 +129,7 @@ def _drawing(name: str, report: Report, diagnosed: CopyDiagnosis, copy: Copy) ->
         panels.rate(spans)
         topics.append("the rate from sample to sample")
     if attribution:
-        panels.shares(attribution.time, durations[1])
+        panels.shares(attribution.time, durations[1] or durations[0])
         topics.append("who had work")
     if timed and panels.queues(timed):
         topics.append("the bytes that waited in the sockets")
@@ -160,7 +164,7 @@ def _engine_text(copy: Copy) -> str:
     """Returns `SMB 3.1.1`, `SMB 3.1.1 by smbclient` or `the operating system's copy`."""
     if copy.dialect == NATIVE:
         return "the operating system's copy"
-    program = "" if copy.engine == OWN else f" by {safe(copy.engine, 24)}"
+    program = "" if copy.engine == OWN or copy.is_captured else f" by {safe(copy.engine, 24)}"
     return f"{dialect_text(copy.dialect)}{program}"
 
 
