@@ -26,7 +26,7 @@ class Sample:
         self.count = 0
         self.sum = 0.0
         self.least: float | None = None
-        self._random = random.Random(1)
+        self._random = random.Random(1).random
 
     def add(self, value: float) -> None:
         self.count += 1
@@ -35,7 +35,7 @@ class Sample:
             self.least = value
         if len(self.values) < MOST_VALUES:
             self.values.append(value)
-        elif (index := self._random.randrange(self.count)) < MOST_VALUES:
+        elif (index := int(self._random() * self.count)) < MOST_VALUES:
             self.values[index] = value
 
     def quantile(self, ratio: float) -> float | None:

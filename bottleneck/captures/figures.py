@@ -13,6 +13,7 @@ from bottleneck.captures.connection import Connection
 from bottleneck.captures.direction import BINS_A_SECOND, Direction, Sample
 from bottleneck.captures.requests import Requests
 from bottleneck.captures.turns import NEAR_SECONDS
+from probes.core.records import SIDES
 
 DISKLESS = ("TREE_CONNECT", "SESSION_SETUP", "QUERY_INFO", "IOCTL", "NEGOTIATE")
 """Commands that a server answers from its memory."""
@@ -89,8 +90,7 @@ def times(ways: Ways, bins: range) -> dict[tuple[str, str], float]:
 
 def _turns(ways: Ways, bins: range) -> dict[str, float]:
     """Returns the shares of the time in some bins, as the report has them."""
-    shares = times(ways, bins)
-    return {f"{name}_ratio": round(share, 4) for name, share in _groups(shares, ways.pull)}
+    return {f"{name}_ratio": round(share, 4) for name, share in _groups(times(ways, bins))}
 
 
 def figures_of(ways: Ways, other_bytes: int | None) -> dict[str, Any]:
@@ -137,12 +137,9 @@ def figures_of(ways: Ways, other_bytes: int | None) -> dict[str, Any]:
     }
 
 
-def _groups(shares: Mapping[tuple[str, str], float], pull: bool) -> Iterator[tuple[str, float]]:
-    receiver = "client" if pull else "server"
-    for side in ("client", "server"):
-        not_read = shares.get(("not-read", side), 0.0)
-        yield side, shares.get(("host", side), 0.0) + not_read
-    yield "not_read", shares.get(("not-read", receiver), 0.0)
+def _groups(shares: Mapping[tuple[str, str], float]) -> Iterator[tuple[str, float]]:
+    for side in SIDES:
+        yield side, shares.get(("host", side), 0.0) + shares.get(("not-read", side), 0.0)
     for state in ("moving", "pause", "loss", "window", "trip"):
         yield state, sum(share for (name, _), share in shares.items() if name == state)
 

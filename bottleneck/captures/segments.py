@@ -13,6 +13,7 @@ from bottleneck.captures.packets import Packet
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 MSS, SCALE, STAMPS = 2, 3, 8
 """Kinds of TCP options: largest segment, window scale, time stamps (RFC 7323)."""
+_STAMPS_ALONE = b"\1\1\x08\x0a"
 _ETHERNET, _VLAN_TYPES, _TCP = 1, (0x8100, 0x88A8, 0x9100), 6
 _IP_OFFSETS = {_ETHERNET: 14, 113: 16, 276: 20, 0: 4, 108: 4} | dict.fromkeys(
     (101, 12, 14, 228, 229), 0
@@ -103,6 +104,8 @@ def segment_of(packet: Packet, datagram: Datagram) -> Segment | None:
 
 def options_of(options: bytes) -> dict[int, bytes]:
     """Returns the values of TCP options by kind."""
+    if len(options) == 12 and options.startswith(_STAMPS_ALONE):
+        return {STAMPS: options[4:]}
     values: dict[int, bytes] = {}
     start = 0
     while start < len(options):

@@ -34,6 +34,8 @@ MOST_LOADED = 32
 """Files of a folder that are read, those changed last."""
 QUIET_SECONDS = 2.0
 """Time of reading a capture before its progress is shown."""
+BESIDE_STAGES = ("disk", "tcp")
+"""Stages of a report that bear upon a captured copy."""
 _PATTERN = frozenset("*?[")
 
 
@@ -70,6 +72,7 @@ def load_case(names: Sequence[str], typed: TypedFigures) -> Report:
     parts: list[Observations] = []
     questions: list[str] = []
     captures: list[Capture] = []
+    reports: dict[Path, Report] = {}
     for name in names:
         side, path = _split_side(name, typed.side)
         try:
@@ -87,10 +90,14 @@ def load_case(names: Sequence[str], typed: TypedFigures) -> Report:
         if isinstance(part, Report):
             if len(names) == 1 and typed == TypedFigures():
                 return part
-            raise Refused("usage", f"{path} is a report: explain it alone, without other figures")
+            reports[path] = part
+            continue
         parts.append(part)
     if questions:
         raise Refused("usage", "; ".join(questions))
+    if reports and not captures:
+        sentence = "is a report: explain it alone, or beside a packet capture"
+        raise Refused("usage", f"{next(iter(reports))} {sentence}")
     try:
         captured = captured_report.report_of(*captures) if captures else None
         senders = {each.sender for each in steps.copies(captured)} if captured else set()
@@ -100,8 +107,10 @@ def load_case(names: Sequence[str], typed: TypedFigures) -> Report:
             return supplied_report.report_of(figures)
         if figures.copy or figures.client or (figures.path and figures.path.rtt):
             raise report.ReportError("copies, links and round trips: the capture itself has these")
-        beside = tuple(supplied_report.entries_of(figures))
-        return replace(captured, entries=(*captured.entries, *beside))
+        measured = (entry for each in reports.values() for entry in each.entries)
+        beside = (entry for entry in measured if entry[0].stage in BESIDE_STAGES)
+        entries = (*captured.entries, *supplied_report.entries_of(figures), *beside)
+        return replace(captured, entries=entries)
     except (report.ReportError, units.UnitError, packets.CaptureError) as error:
         raise Refused("usage", f"{names[0] if names else 'figures'}: {error}") from None
 

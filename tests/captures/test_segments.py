@@ -14,8 +14,7 @@ IP = WHOLE[14:]
 
 def parsed(data, link_type=1, wire_bytes=None):
     packet = Packet(1.5, link_type, wire_bytes or len(data), data)
-    datagram = datagram_of(packet)
-    return None if datagram is None else segment_of(packet, datagram)
+    return (datagram := datagram_of(packet)) and segment_of(packet, datagram)
 
 
 @pytest.mark.parametrize(
@@ -69,9 +68,8 @@ def test_all_else_is_passed_over(data, link_type):
     assert parsed(data, link_type) is None
 
 
-@pytest.mark.parametrize("change", [(9, b"\x11"), (6, b"\0\x01")], ids=["UDP", "fragment"])
-def test_what_is_no_segment_counts_as_traffic(change):
-    offset, value = change
+@pytest.mark.parametrize(("offset", "value"), [(9, b"\x11"), (6, b"\0\x01")])
+def test_what_is_no_segment_counts_as_traffic(offset, value):
     data = WHOLE[: 14 + offset] + value + WHOLE[14 + offset + len(value) :]
     datagram = datagram_of(Packet(1.5, 1, len(data), data))
     assert (datagram.source, datagram.target, datagram.size) == (CLIENT[0], SERVER[0], 27)

@@ -1,6 +1,7 @@
 """Each moment of a connection is the turn of whoever had to act in it."""
 
 import struct
+from collections import Counter
 
 import pytest
 
@@ -30,13 +31,12 @@ class Play:
     def wait(self, seconds):
         self.now += seconds
 
-    def send(self, from_client, data=b"", size=0, flags=16, options=b"", cut=False):
-        """A packet now; size: payload on the wire; cut: the capture lacks what is not in data."""
+    def send(self, from_client, data=b"", size=0, flags=16, options=b"", lost_bytes=0):
+        """A packet now; size: payload on the wire; lost_bytes: those that the capture cut off."""
         ends = (CLIENT, SERVER) if from_client else (SERVER, CLIENT)
         content = data + bytes(max(0, size - len(data)))
         seq, ack = self.seq[from_client], self.seq[not from_client]
         packet = frame(*ends, content, seq, ack, flags, self.window, options)
-        lost_bytes = len(content) - len(data) if cut else 0
         captured = Packet(self.now, 1, len(packet), packet[: len(packet) - lost_bytes])
         segment = segment_of(captured, datagram_of(captured))
         self.connection.add(segment, from_client)
@@ -49,7 +49,7 @@ class Play:
         body = struct.pack("<IQ", 0, self.number) + bytes(32)
         body += struct.pack("<HBBI", 49, 0, 0, 60_000) + bytes(41)
         message = struct.pack(">I", len(header + body)) + header + body
-        self.send(True, message[:62] if credits else message, size=len(message), cut=bool(credits))
+        self.send(True, message, lost_bytes=len(message) - 62 if credits else 0)
 
     def answer(self, pause_at=0, pause_seconds=0.0):
         """Its reply, back to back but for a pause before one of its segments, acknowledged."""
@@ -67,10 +67,9 @@ class Play:
 
     def seconds(self):
         """Seconds of each state and host, without the instants of packets back to back."""
-        total = {}
+        total = Counter()
         for row in self.connection.course.values():
-            for key, lasted in row.items():
-                total[key] = total.get(key, 0.0) + lasted
+            total.update(row)
         return {key: round(value, 2) for key, value in total.items() if value > 0.005}
 
 

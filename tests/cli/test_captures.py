@@ -72,6 +72,12 @@ def test_what_the_capture_has_itself_is_refused_beside_it(option, capsys):
     assert "the capture itself has these" in err
 
 
+def test_a_report_tells_the_disk_from_the_cpu_beside_a_capture_alone(capsys):
+    disk, run = DATA / "server-hdd.pull.server.pcap.gz", DATA.parent / "report-v1-server-quota.json"
+    assert explained(disk, run, capsys=capsys)[1].startswith("Bottleneck: server CPU")
+    assert "or beside a packet capture" in explained(run, run, capsys=capsys)[2]
+
+
 def test_captures_without_a_common_connection_are_refused(capsys):
     code, _, err = explained(WINDOW, DATA / "hole-1400.push.client.pcap.gz", capsys=capsys)
     assert code == 64

@@ -84,11 +84,10 @@ def capturing(lab: World, host: Host, file: Path) -> Iterator[None]:
 def capture(each: LabWorld, copy: str, files: Iterable[Path], *, is_own: bool) -> None:
     """Has smbclient or this tool copy in a world; writes the captures of both ends."""
     verb, _, _ = copy.partition(".")
-    case = Case(each.plant, verb, frozenset(), 1000 * MB)
+    case = Case(each.plant, verb, frozenset(), (1000 if "disk" in each.name else 400) * MB)
     with world(each.plant) as lab:
         host, below = (lab.client, ".") if verb == "push" else (lab.server, "share")
-        size_bytes = case.size_bytes if "disk" in each.name else 400 * MB
-        make(host, host.folder / below / "watched.bin", size_bytes)
+        make(host, host.folder / below / "watched.bin", case.size_bytes)
         with (
             capturing(lab, lab.client, lab.work / "client.pcap"),
             capturing(lab, lab.server, lab.work / "server.pcap"),
@@ -161,8 +160,7 @@ def main() -> int:
                     grade = judged(variant, each, copy)
                     is_sure = grade.word == "wrong" and grade.confidence >= 0.7
                     totals[name][grade.word + " SURE" * is_sure] += 1
-                    words = f"{name:10} {grade.word:9} {grade.answer} {grade.confidence}"
-                    print(f"{file.stem:44} {words}", flush=True)
+                    print(f"{file.stem:44} {name:10} {grade.word:9}", *grade[1:], flush=True)
     for name, counts in totals.items():
         print(f"{name}: {dict(counts)}")
     return 1 if any("wrong" in word for counts in totals.values() for word in counts) else 0

@@ -206,7 +206,6 @@ TABLE: dict[str, tuple[Row, ...]] = {
             sign="small-buffer",
         ),
         Row("tcp/receive-window", "receive window", receives),
-        Row("tcp/congestion-control", "TCP's start", sign("overshot"), trust=0.6, sign="overshot"),
         Row("tcp/congestion-control", "congestion window", sign("pinned"), is_evidence=True),
         Row("tcp/send-buffer", "send buffer", always),
     ),

@@ -29,7 +29,6 @@ class Turns:
 
     client_ratio: float = 0.0
     server_ratio: float = 0.0
-    not_read_ratio: float = 0.0
     moving_ratio: float = 0.0
     pause_ratio: float = 0.0
     loss_ratio: float = 0.0

@@ -38,36 +38,38 @@ ASKED_RATIOS = 0.6, 1.5
 """Requested bytes per round trip over the copy's rate, between which requests are too few."""
 QUEUE_RATIO, QUEUE_SECONDS = 0.2, 4e-4
 """Time in queues over the round trip, and in seconds: above both, the path is full."""
-EVEN_RATIO, POLICED_SEGMENTS = 0.06, 30
-"""Spread of the rate below which losses do not disturb it, and fewest losses: a policer."""
-UNEVEN_RATIO = 0.4
-"""Spread of the rate above which a queue is not the path's alone."""
+EVEN_RATIO, FEW_LOST = 0.06, 30
+"""Spread of the rate, and count of lost segments, up to which the losses did not slow the copy."""
 OTHERS_RATIO = 0.25
 """Least share of others' bytes that makes the path the limit."""
 STEADY_RATIO = 0.1
 """Spread of the rate below which a sender without time stamps may wait for a shaper of its own."""
-START_LOSSES_RATIO, RECOVERED_RATIO = 0.7, 1.3
-"""Share of the losses in one episode that may all be of the start; best rate over the copy's, above
-which TCP had not recovered."""
-ONE_EPISODE_RATIO, OVERSHOT_SEGMENTS = 0.8, 100
-"""Share of the losses in one episode, and their count, where TCP's start overshot."""
+START_LOSSES_RATIO = 0.7
+"""Share of the losses in one episode, from which on they may all be of TCP's start."""
 PAUSES_RATIO, HELD_PAUSES_RATIO = 0.3, 0.14
-"""Least share of pauses in the time under way where few bytes are in flight; where a buffer's."""
+"""Least share of pauses in the time under way, where a sender has few bytes in flight: captured at
+the sender, where even a full path has pauses, which its queue fills; and elsewhere."""
 LOST_RATIO, LEAST_LOST = 1e-4, 5
 """Least share and count of lost segments that slow a copy."""
 SLOW_COMMANDS_RATIO = 0.4
 """Share of commands without a disk that were slow, from which on the CPU is."""
-SHUT_RATIO, SMALL_WINDOW_RATIO = 0.2, 0.4
-"""Share of the time with a shut window, and rate over that window per round trip: small, not shut
-by a slow reader."""
-SMALL_REQUEST_BYTES, BULKY_RATIO = 256 << 10, 0.5
-"""Largest request of a program that asks for one at a time, and the share of other time there."""
+FULL_WINDOW_RATIO = 0.2
+"""Share of the time with a full window, from which on its size is that of the window."""
+SMALL_REQUEST_BYTES, TRIPS_RATIO = 256 << 10, 0.4
+"""Largest request of a program that asks for one at a time, and its least share of round trips."""
 HOST_TRUST, SETTLED_HOST_TRUST, SYN_TRUST, LOSSY_CAPTURE_TRUST = 0.65, 0.8, 0.5, 0.6
 """Highest confidence: a host's disk or CPU, without and with the disk's rate by itself; TCP's ends
 without the SYN, or without a sign; a capture with gaps, or of less than a second."""
 HELD_TRUST, IDLE_WINDOW_RATIO = 0.7, 0.4
-"""Highest confidence in a sender whose bytes in flight stand still, or that lost many at its start;
-share of the time with a full window below which the window is not the limit."""
+"""Highest confidence in a sender whose bytes in flight stand still; share of the time with a full
+window, below which the window is not the limit."""
+LOSSY_PATH_TRUST, FAR_PATH_TRUST, NEAR_PATH_TRUST = 0.6, 0.55, 0.6
+"""Highest confidence in a path: with losses and without the SYN; without a queue, far and near."""
+LIKE_LINK_TRUST, PART_LIKE_LINK_TRUST, PART_TRUST = 0.8, 0.7, 0.49
+"""Highest confidence in a path without a queue whose rate is a link's, with and without the SYN;
+with another rate without the SYN."""
+LEAST_HOST_RATIO = 0.05
+"""Share of a host's time, from which on a reader is told that it is its disk's or its CPU's."""
 UNSEEN_RATIO = 0.01
 """Bytes that the capture lacks over those of the copy, from which on it has gaps."""
 
@@ -84,13 +86,9 @@ def time_of(copy: Copy, capture: Capture, period: Turns | None = None) -> Mappin
     """
     turns = capture if period is None else period
     shares = {side: getattr(turns, f"{side}_ratio") for side in SIDES}
-    window, way = turns.window_ratio, turns.moving_ratio + turns.pause_ratio
-    if _is_small_window(copy, capture):
-        # A small window that is always full, and not one that a slow reader shuts.
-        window += turns.not_read_ratio
-        shares[copy.receiver] -= turns.not_read_ratio
+    way = turns.moving_ratio + turns.pause_ratio
     uses: dict[Part, float] = {("disk", side): share for side, share in shares.items()}
-    uses |= {NETWORK: turns.loss_ratio, ("tcp", copy.receiver): window}
+    uses |= {NETWORK: turns.loss_ratio, ("tcp", copy.receiver): turns.window_ratio}
     uses["smb", other(copy.initiator)] = turns.trip_ratio
     mover = _mover(copy, capture)
     for part in mover:
@@ -119,8 +117,8 @@ def attribution_of(copy: Copy, capture: Capture) -> Attribution:
     ordered = sorted(shares.items(), key=lambda each: -each[1])
     where = f"a capture at the {capture.point}" if capture.point in SIDES else "a capture"
     where = f"{capture.points:.0f} captures" if capture.points > 1 else where
-    is_host = any(part[0] == "disk" and round(share, 2) for part, share in ordered)
-    where += "; disk means disk or CPU" if is_host else ""
+    if any(part[0] == "disk" and share > LEAST_HOST_RATIO for part, share in ordered):
+        where += ", which does not tell disk and CPU apart"
     rows = tuple(TimeShare(*part, ratio) for part, ratio in ordered)
     course = (time_of(copy, capture, period) for period in capture.course)
     slices = [
@@ -146,8 +144,7 @@ def trust_of(report: Report, copy: Copy, capture: Capture) -> dict[str, float]:
     if not capture.has_syn:
         trust["tcp"] = min(highest, SYN_TRUST)
     elif capture.window_ratio < IDLE_WINDOW_RATIO:
-        is_clear = _is_held(copy, capture) or _overshot(copy, capture)
-        trust["tcp"] = min(highest, HELD_TRUST if is_clear else SYN_TRUST)
+        trust["tcp"] = min(highest, HELD_TRUST if _is_held(copy, capture) else SYN_TRUST)
     disks = _supplied_disks(report, copy)
     is_settled = any(each.plan.initiator == _slower_host(capture) for each in disks)
     host = SETTLED_HOST_TRUST if is_settled else HOST_TRUST
@@ -167,7 +164,7 @@ def capture_facts(report: Report, copy: Copy, capture: Capture) -> Iterator[Fact
     trip = _loaded_trip(capture)
     if trip < FAR_SECONDS:
         return
-    window = capture.full_window_bytes if capture.window_ratio > SHUT_RATIO else None
+    window = capture.full_window_bytes if capture.window_ratio > FULL_WINDOW_RATIO else None
     window = window or capture.largest_window_bytes
     if window is not None:
         words = f"a receive window of {size_text(window)} per round trip of {seconds_text(trip)}"
@@ -180,22 +177,19 @@ def capture_facts(report: Report, copy: Copy, capture: Capture) -> Iterator[Fact
 
 
 def capture_signs(copy: Copy, capture: Capture) -> Iterator[Sign]:
-    """Yields stalled, lost, others-traffic, overshot, slow-commands and one-request."""
+    """Yields stalled, lost, others-traffic, slow-commands and one-request."""
     if capture.is_stuck:
         yield Sign("stalled", words="the same large segment was retransmitted again and again")
-    elif _is_lossy(copy, capture) and not (_is_policed(capture) or _is_full(capture)):
+    elif _is_lossy(copy, capture) and not _is_full(capture):
         words = f"{percent_text(capture.lost_ratio)} of the segments were lost"
         yield Sign("lost", None, capture.lost_ratio, words)
     if capture.others_ratio:
         words = f"{capture.others_ratio:.0%} of the captured bytes were others'"
         yield Sign("others-traffic", None, capture.others_ratio, words)
-    if _overshot(copy, capture):
-        words = "losses in one episode, when TCP's start overshot"
-        yield Sign("overshot", copy.sender, words=words)
     if (capture.slow_commands_ratio or 0.0) >= SLOW_COMMANDS_RATIO:
         words = "commands that need no disk were slow as well"
         yield Sign("slow-commands", _slower_host(capture), words=words)
-    if _is_one_request(copy, capture):
+    if _is_one_request(capture):
         yield Sign("one-request", words="it asked for one small piece at a time")
 
 
@@ -211,16 +205,10 @@ def _mover(copy: Copy, capture: Capture) -> tuple[Part, ...]:
     if _is_held(copy, capture):
         # Receive window or send buffer: the window's scale is in the SYN alone.
         return (sender,) if capture.has_syn else (("tcp", copy.receiver), sender)
-    if _is_full(capture) or _is_policed(capture) or _is_shared(capture):
-        return (NETWORK,)
-    if _overshot(copy, capture):
-        return (sender,)
-    if _is_lossy(copy, capture):
-        return (NETWORK,)
     pauses = capture.pause_ratio > PAUSES_RATIO * (capture.moving_ratio + capture.pause_ratio)
-    if not capture.has_syn and (_is_like_link(copy) or not pauses):
-        return (NETWORK,)
-    if trip <= FAR_SECONDS:
+    is_path = _is_full(capture) or _is_shared(capture) or _is_lossy(copy, capture)
+    is_path = is_path or not capture.has_syn and (_is_like_link(copy) or not pauses)
+    if is_path or trip <= FAR_SECONDS:
         return (NETWORK,)
     if not capture.has_syn:
         return ("tcp", copy.receiver), sender
@@ -233,20 +221,15 @@ def _slower_host(capture: Capture) -> str:
 
 def _path_trust(copy: Copy, capture: Capture) -> float:
     """Returns the highest confidence in the path: less where neither queue nor loss was seen."""
-    trip, queue = capture.rtt_seconds or 0.0, capture.queue_seconds
-    if _is_policed(capture):
-        return 0.65
     if _is_lossy(copy, capture) and not capture.has_syn:
-        return 0.6
-    if (capture.spread_ratio or 0.0) > UNEVEN_RATIO and (queue or 0.0) > 3 * trip:
-        return 0.55  # a queue, and yet in fits and starts
+        return LOSSY_PATH_TRUST
     if _is_full(capture) or capture.is_stuck or _is_shared(capture) or _is_lossy(copy, capture):
         return 1.0
     if not capture.has_syn:
-        return 0.7 if _is_like_link(copy) else 0.49
-    if trip > FAR_SECONDS:
-        return 0.55
-    return 0.8 if _is_like_link(copy) else 0.6
+        return PART_LIKE_LINK_TRUST if _is_like_link(copy) else PART_TRUST
+    if (capture.rtt_seconds or 0.0) > FAR_SECONDS:
+        return FAR_PATH_TRUST
+    return LIKE_LINK_TRUST if _is_like_link(copy) else NEAR_PATH_TRUST
 
 
 def _is_full(capture: Capture) -> bool:
@@ -268,10 +251,9 @@ def _is_held(copy: Copy, capture: Capture) -> bool:
     is_far = (capture.rtt_seconds or 0.0) > FAR_SECONDS
     is_once = capture.loss_episode_ratio > START_LOSSES_RATIO and not _is_short(capture)
     is_once = is_once or capture.lost_segments < LEAST_LOST
-    is_once = is_once or _is_even(capture) and capture.lost_segments <= POLICED_SEGMENTS
-    # At the sender even the flights of a full path have pauses; queues fill them.
+    is_even = (capture.spread_ratio or 1.0) < EVEN_RATIO and capture.lost_segments <= FEW_LOST
     threshold = PAUSES_RATIO if capture.point == copy.sender else HELD_PAUSES_RATIO
-    return is_far and is_once and capture.is_flight_even and share > threshold
+    return is_far and (is_once or is_even) and capture.is_flight_even and share > threshold
 
 
 def _is_lossy(copy: Copy, capture: Capture) -> bool:
@@ -296,37 +278,7 @@ def _is_short(capture: Capture) -> bool:
     return capture.best_bytes_per_second is None and not capture.is_stuck
 
 
-def _is_even(capture: Capture) -> bool:
-    return capture.spread_ratio is not None and capture.spread_ratio < EVEN_RATIO
-
-
-def _is_policed(capture: Capture) -> bool:
-    return (
-        _is_even(capture)
-        and capture.lost_segments > POLICED_SEGMENTS
-        and capture.lost_ratio > LOST_RATIO
-    )
-
-
-def _overshot(copy: Copy, capture: Capture) -> bool:
-    """Whether TCP lost much at its start, and had not recovered from that for most of the time."""
-    is_once = capture.loss_episode_ratio > ONE_EPISODE_RATIO
-    is_far = (capture.rtt_seconds or 0.0) > FAR_SECONDS
-    is_below = (capture.best_bytes_per_second or 0.0) > RECOVERED_RATIO * _rate(copy)
-    is_start = is_once and is_far and is_below and capture.lost_segments > OVERSHOT_SEGMENTS
-    return is_start and not _is_held(copy, capture)
-
-
-def _is_small_window(copy: Copy, capture: Capture) -> bool:
-    window, trip = capture.full_window_bytes, capture.rtt_seconds or 0.0
-    if capture.not_read_ratio <= SHUT_RATIO or window is None or trip <= 1e-3:
-        return False
-    return _rate(copy) * trip > SMALL_WINDOW_RATIO * window
-
-
-def _is_one_request(copy: Copy, capture: Capture) -> bool:
+def _is_one_request(capture: Capture) -> bool:
     """Whether the client asks for one small piece at a time, and neither host holds it."""
-    if (capture.depth or 9.0) > 1 or not 0 < (capture.request_bytes or 0.0) <= SMALL_REQUEST_BYTES:
-        return False
-    way = capture.moving_ratio + capture.pause_ratio + capture.window_ratio + capture.loss_ratio
-    return way < BULKY_RATIO and capture.trip_ratio > 0.4
+    is_small = 0 < (capture.request_bytes or 0.0) <= SMALL_REQUEST_BYTES
+    return (capture.depth or 2.0) <= 1 and is_small and capture.trip_ratio > TRIPS_RATIO
