@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Any
 
 from bottleneck.captures.connection import Connection
-from bottleneck.captures.direction import BINS_A_SECOND, Direction, Sample
+from bottleneck.captures.direction import BINS_A_SECOND, MOST_BINS, Direction, Sample
 from bottleneck.captures.requests import Requests
 from bottleneck.captures.turns import NEAR_SECONDS
 from probes.core.records import SIDES
@@ -192,7 +192,7 @@ def _best(ways: Ways) -> float | None:
 
     So many bins that a flight more or less in them is no matter.
     """
-    bytes_by_bin, bins = ways.carrying.bytes_by_bin, _bins(ways)
+    bytes_by_bin, bins = ways.carrying.bytes_by_bin, _bins(ways)[:MOST_BINS]
     if len(bins) < BINS_A_SECOND:
         return None
     sums = [0, *accumulate(bytes_by_bin[number] for number in bins)]
