@@ -57,8 +57,7 @@ def decode(line: bytes) -> Message:
 
 def greeting(version: str, python: str, host: str) -> bytes:
     """Returns the first line that an agent writes."""
-    facts = {"protocol": PROTOCOL, "version": version, "python": python, "host": host}
-    return MARK + encode(facts)
+    return MARK + encode({"protocol": PROTOCOL, "version": version, "python": python, "host": host})
 
 
 def refusal(kind: str, text: str) -> bytes:

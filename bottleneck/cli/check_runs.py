@@ -103,8 +103,7 @@ def plan(times: Time, repeat: int, terms: Terms) -> Plan:
     """
     if not 1 <= repeat <= MOST_REPEATED:
         raise Refused("usage", f"--repeat: must be from 1 to {MOST_REPEATED}")
-    usual = ENOUGH_RUNS if terms.baselines else 1
-    default = EACH_SECONDS * max(repeat, usual)
+    default = EACH_SECONDS * max(repeat, ENOUGH_RUNS if terms.baselines else 1)
     total = measuring.budget_seconds(times, default)
     most_runs = max(repeat, ENOUGH_RUNS if terms.has_expectations else 1)
     # Who asks for a thorough run wants one, not several shorter ones.

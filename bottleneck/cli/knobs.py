@@ -67,10 +67,6 @@ def _depth(word: str) -> int:
     return depth
 
 
-def _seconds(word: str) -> float:
-    return units.parse_seconds(word if word[-1:].isalpha() else f"{word}s")
-
-
 def _block_bytes(word: str) -> int:
     from probes.programs import fio_report
 
@@ -90,7 +86,7 @@ KNOBS = (
         "SECONDS",
         "Duration of each test; its first seconds (2 or fewer) are not counted [default: "
         "automatic].",
-        _seconds,
+        lambda word: units.parse_seconds(word if word[-1:].isalpha() else f"{word}s"),
         ("seconds",),
     ),
     Knob(

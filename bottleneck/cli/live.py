@@ -44,9 +44,7 @@ class View:
 
     def ordered_lines(self, lines: Sequence[Line]) -> list[Line]:
         """Returns the lines, the fastest first, or by name."""
-        return sorted(
-            lines, key=lambda each: (each.name if self.by_name else "", -each.bytes_per_second)
-        )
+        return sorted(lines, key=lambda e: (e.name if self.by_name else "", -e.bytes_per_second))
 
 
 def show(pid: int, address: str, seconds: float | None) -> int:

@@ -136,9 +136,8 @@ def _in_words(typed: TypedFigures, date: str, senders: Set[str]) -> Observations
     for kind, rate in entries:
         (sender,) = senders
         side = steps.other(sender) if kind == "write" else sender
-        is_tcp = kind == "tcp"
         figures.append(
-            observations.Tcp(side, rate) if is_tcp else observations.Disk(side, kind, rate)
+            observations.Tcp(side, rate) if kind == "tcp" else observations.Disk(side, kind, rate)
         )
     words = case.case_of_figures(figures, date)
     host = None if typed.link is None else observations.Host(link=units.parse_rate(typed.link))

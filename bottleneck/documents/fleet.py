@@ -290,17 +290,15 @@ def page(result: Result) -> str:
     """Returns the HTML page with the matrix as a heat map, the pairs of culprits framed."""
     sections = [Group("Details", tuple(details(result)), "details")]
     if result.findings:
-        pairs = (*_heat(result), matrix(result, 200, 60))
-        sections.insert(0, Group("Pairs", pairs, "pairs"))
+        sections.insert(0, Group("Pairs", (*_heat(result), matrix(result, 200, 60)), "pairs"))
     skipped = tuple(points("", result.skipped, 200, 300))
     sections.append(Group("Files that were skipped", skipped, "skipped"))
-    lines = list(sentences(result))
     top = {
         "title": headline(result),
         "origin": f"{len(result.fleet.clients)} clients, {len(result.fleet.servers)} servers",
         "named": bool(result.culprits),
         "headline": headline(result),
-        "rest": " ".join(lines[:3]),
+        "rest": " ".join(list(sentences(result))[:3]),
         "figures": None,
         "ending": "" if result.status == "complete" else f"Partial results: {result.status}",
         "advice": (),

@@ -182,10 +182,9 @@ def _copies(diagnosis: Diagnosis) -> Iterator[CopyDiagnosis]:
 def _rate_of(pair: Pair, copy: CopyDiagnosis, diagnosis: Diagnosis) -> Rate:
     verdict = copy.verdict
     has_cap = verdict.component not in ("unknown", "instrument")
-    rate = copy.bytes_per_second or 0.0
     return Rate(
         pair,
-        rate,
+        copy.bytes_per_second or 0.0,
         Words(*verdict.key) if has_cap else None,
         verdict.confidence if has_cap else 0.0,
         healthy=bool(diagnosis.healthy),

@@ -64,8 +64,7 @@ def judge(
         earlier = baseline.together(baselines, report)
         judged += baseline.judged_by(report, diagnosis, earlier, tolerance)
         judged += baseline.drift_lines(baselines, report, tolerance)
-    has_terms = bool(expectations or baselines)
-    return _judgement(judged, report, diagnosis, age_seconds, has_terms)
+    return _judgement(judged, report, diagnosis, age_seconds, bool(expectations or baselines))
 
 
 def nothing_to_judge(sentence: str, report: Report | None = None) -> Judgement:

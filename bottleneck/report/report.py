@@ -169,8 +169,7 @@ def _run_to_json(run: Run) -> list[list[float]]:
 def median_run(outcome: Measured) -> Run:
     """Returns the run with the median rate; of an even number the one below the middle."""
     ordered = sorted(outcome.runs, key=run_rate)
-    middle = statistics.median_low(range(len(ordered)))
-    return ordered[middle]
+    return ordered[statistics.median_low(range(len(ordered)))]
 
 
 def dumps(report: Report, diagnosis: object) -> str:

@@ -85,8 +85,7 @@ class Session:
         """
         target = self.options.target
         if not target.path:
-            address = world.server_address(target.host, target.port)
-            self.world = replace(self.world, address=address)
+            self.world = replace(self.world, address=world.server_address(target.host, target.port))
         self.world = world.client_of(self.world, stack)
         preloaded: Callable[[], Any] | None = None
         if self.world.opens_share:

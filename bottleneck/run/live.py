@@ -127,10 +127,7 @@ def _watch(tell: Tell, control_fd: int, pid: int, address: str) -> None:
                 times[each.identity] = [[e.component, e.side, e.ratio] for e in time_shares]
         for identity in times.keys() - {each.identity for each in copies}:
             del times[identity]
-        lines = [
-            (_name(each.running), each.bytes_per_second, times.get(each.identity, ()))
-            for each in copies
-        ]
+        lines = [(_name(e.running), e.bytes_per_second, times.get(e.identity, ())) for e in copies]
         tell({"lines": lines, "unwatched": unwatched, "cpu_seconds": cpu_seconds})
 
     live_copies.watch(emit, control_fd, pid, address)

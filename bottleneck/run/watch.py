@@ -262,10 +262,9 @@ class Watch:
 
 def _program(running: Running) -> dict[str, Any]:
     """Returns name, process, connections and folders of the program that copies here."""
-    places = {"reads": running.reads, "writes": running.writes}
     folders = {
         name: {"folder": place.folder, "filesystem": place.filesystem}
-        for name, place in places.items()
+        for name, place in {"reads": running.reads, "writes": running.writes}.items()
         if place is not None
     }
     process = {"name": running.program, "process": next(iter(running.pids), None)}

@@ -209,9 +209,7 @@ def seconds_text(seconds: float) -> str:
     if seconds >= 59.95:
         minutes, rest = divmod(round(seconds), 60)
         hours = round(seconds / 60) // 60
-        if hours:
-            return f"{hours} h {round(seconds / 60) % 60} min"
-        return f"{minutes} min {rest} s"
+        return f"{hours} h {round(seconds / 60) % 60} min" if hours else f"{minutes} min {rest} s"
     if seconds >= 0.9995 or seconds == 0:
         return f"{_figure(seconds)} s"
     if seconds >= 0.0009995:

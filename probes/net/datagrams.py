@@ -239,8 +239,7 @@ def hear_hello(
             content, sender = udp.recvfrom(2048)
         except (*SILENT, ConnectionRefusedError):
             continue
-        is_hello = hmac.compare_digest(content, hello(token))
-        if is_hello and sender[0] == other[0]:
+        if hmac.compare_digest(content, hello(token)) and sender[0] == other[0]:
             return int(sender[1])
     return None
 

@@ -106,8 +106,7 @@ def listen(address: str, serve: Serve, receive_buffer_bytes: int = 0) -> Iterato
     """
     nonce = secrets.token_hex(16)
     listener = _open_listener(address, receive_buffer_bytes)
-    waiting = _Waiting(nonce, serve)
-    threading.Thread(target=_accept, args=(listener, waiting), daemon=True).start()
+    threading.Thread(target=_accept, args=(listener, _Waiting(nonce, serve)), daemon=True).start()
     try:
         yield Endpoint(host=address, port=listener.getsockname()[1], nonce=nonce)
     finally:

@@ -176,8 +176,7 @@ def _why_unproven(session: Smb2Session, path: str) -> str:
     """Returns why nothing proves that a run wrote a folder's files; empty: something does."""
     try:
         files = sorted(entries(session, path, "*"), key=lambda each: payload.proof_order(each.name))
-        heads = (_head(session, path, each) for each in files)
-        return "" if payload.proves(heads) else UNPROVEN
+        return "" if payload.proves(_head(session, path, each) for each in files) else UNPROVEN
     except Refused as refused:
         return refused.text
 

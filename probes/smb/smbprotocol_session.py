@@ -72,8 +72,7 @@ class Smb2Session(Session):
 
     def __init__(self, peer: Endpoint, security: str) -> None:
         super().__init__(peer, security)
-        port = peer.port or SMB_PORT
-        self._transport = ParkableTcp(self._sock, self._wire, peer.host, port)
+        self._transport = ParkableTcp(self._sock, self._wire, peer.host, peer.port or SMB_PORT)
         self._connection = GuardedConnection(self._transport, require_signing=security == "signed")
         self._agreed = Agreement(self._connection)
         self._session: Any = None

@@ -114,9 +114,7 @@ def error_of(what: str, status: int) -> ServerSaid:
 def describe(status: int) -> str:
     """Returns a status in words: its name and meaning, or its number."""
     entry = _MEANINGS.get(status)
-    if entry is None:
-        return f"status 0x{status:08x}"
-    return f"{entry[0]}: {entry[2]}"
+    return f"status 0x{status:08x}" if entry is None else f"{entry[0]}: {entry[2]}"
 
 
 def refusal(host: str, step: str, status: int) -> Refused:

@@ -343,8 +343,7 @@ class _Window(Window):
 
     def error_context(self) -> AbstractContextManager[None]:
         """Raises errors as one line: where a copy broke, and after how many bytes."""
-        limit = f" ({self._setting.seconds:.1f} s)"
-        return status.error_context(self._broke, self._peer, limit)
+        return status.error_context(self._broke, self._peer, f" ({self._setting.seconds:.1f} s)")
 
     def _broke(self) -> str:
         moment = "before the copy began"

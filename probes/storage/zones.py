@@ -214,8 +214,7 @@ def open_device(node: str) -> Iterator[OpenDevice]:
     except OSError as error:
         raise Unavailable(_explain(node, host, error)) from None
     with descriptor(fd):
-        status = os.fstat(fd)
-        if not stat.S_ISBLK(status.st_mode):
+        if not stat.S_ISBLK(os.fstat(fd).st_mode):
             raise Unavailable(f"{node} on {host} is not a block device")
         size_bytes = os.lseek(fd, 0, os.SEEK_END)
         if size_bytes == 0:

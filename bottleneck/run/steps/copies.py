@@ -290,8 +290,7 @@ class PastCache:
 
     def _copy_once(self, **changes: Any) -> Tasks[tuple[Result, float]]:
         """Makes one copy; returns it with its rate."""
-        longest = self.setting.most_seconds or math.inf
-        usual = min(longest, self.setting.size_bytes / self.warm)
+        usual = min(self.setting.most_seconds or math.inf, self.setting.size_bytes / self.warm)
         self.copies.clock.require_seconds(USEFUL_SECONDS + usual)
         setting = replace(
             self.setting,

@@ -89,8 +89,7 @@ class Disks:
             size_bytes = self.world.options.size_bytes or self._source_bytes()
             self.log.tell(f"writing a file on the {side}")
             arguments = host, folder, size_bytes, FILL_GRACE_SECONDS, HELD_PARTS
-            holder = hold_source(self.world, self.clock, *arguments)
-            begun[side] = stack.enter_context(holder)
+            begun[side] = stack.enter_context(hold_source(self.world, self.clock, *arguments))
         return begun
 
     def take_sources(self, begun: Mapping[plan.Side, Callable[[], Endpoint]]) -> None:

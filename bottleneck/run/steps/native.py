@@ -110,8 +110,7 @@ def _address(mount: Mount | None, agent: str, log: Log) -> str:
     if mount is None:
         return ""
     has_server = agent.startswith("ssh://") and mount.filesystem not in WITHOUT_A_SERVER
-    through_ssh = urlsplit(agent).hostname if has_server else None
-    for name in (mount.address, mount.server, through_ssh):
+    for name in (mount.address, mount.server, urlsplit(agent).hostname if has_server else None):
         if not name:
             continue
         try:

@@ -134,8 +134,7 @@ class Explanations:
     def refine(self) -> Tasks[None]:
         """Runs stages that may find the cause behind a cap that is already named."""
         while diagnosed := self.so_far.diagnosis_so_far():
-            refines = {each.name: each.refines for each in self.pending}
-            look = refining_stage(*diagnosed, refines)
+            look = refining_stage(*diagnosed, {each.name: each.refines for each in self.pending})
             if look is None:
                 return
             yield from self._make(look)
@@ -321,8 +320,7 @@ class Schedule:
             is_offered = yield from self._smb1("cached")
             unmade = [f"{SMB1} uncached"] if is_offered else []
         yield from explanations.make(*left_out, *unmade)
-        rounds = plan.THOROUGH_ROUNDS if thorough else plan.MAX_ROUNDS
-        yield from self._repeat(copies, done, rounds)
+        yield from self._repeat(copies, done, plan.THOROUGH_ROUNDS if thorough else plan.MAX_ROUNDS)
         yield from self._until_stable(copies)
         if not clear and not others and not thorough:
             yield from self._smb1()

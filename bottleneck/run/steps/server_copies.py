@@ -114,8 +114,7 @@ class ClientShare:
             if dialect == "smb1":
                 only = "the server's share supports SMB1 only"
                 raise Unavailable(f"{only}, and a share opened on this host does not")
-        ends = (each.address for each in (server, client) if each)
-        addresses = [self.world.address, *ends]
+        addresses = [self.world.address, *(each.address for each in (server, client) if each)]
         return client_share.Setting(
             run=secrets.token_hex(16),
             dialect=dialect,
@@ -200,6 +199,5 @@ class ClientShare:
                 "the source could not be removed from the page cache: the client's agent cannot "
                 "find the folder of its share"
             )
-        client = self.world.client
-        proof = prepare_cache(client, self.path, copy, size, file_name=self.name)
+        proof = prepare_cache(self.world.client, self.path, copy, size, file_name=self.name)
         return {**(proof or cache_details("client", requested)), "side": "client"}

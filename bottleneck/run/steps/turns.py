@@ -138,8 +138,7 @@ class Turns:
                 step.setting.update(step_of(stage.name, setting, "client").setting)
             peer, opened_by = self._peer(turn)
             lifetime = seconds + turn.grace_seconds
-            both = turn.peer != "own"
-            add_run((yield Task(step, setting, peer, lifetime, opened_by, both)))
+            add_run((yield Task(step, setting, peer, lifetime, opened_by, turn.peer != "own")))
 
     def _peer(self, turn: Turn) -> tuple[Endpoint, str]:
         """Returns the other end of a turn, and the side that opens it."""
