@@ -158,10 +158,7 @@ class Watch:
 
     def observe(self, wait: Wait) -> None:
         """Watches for the requested time, until the copy ends or wait() returns False.
-
-        Raises:
-            AgentLost: this host's own agent is gone.
-        """
+        Errors: AgentLost: this host's own agent is gone."""
         seconds = self.options.seconds
         observations: dict[Side, Observation] = {}
         with ExitStack() as stack:

@@ -148,10 +148,7 @@ class Native:
 
     def hold_folder(self, stack: ExitStack) -> None:
         """Creates the run's folder with its source file in TARGET, and finds it on the server.
-
-        Raises:
-            Refused: the folder is not writable, or does not answer.
-        """
+        Errors: Refused: the folder is not writable, or does not answer."""
         target = self.world.options.target.path
         self.log.tell("writing a file in the mounted folder")
         size_bytes = self.world.options.size_bytes or plan.LARGEST_COPY_BYTES // 2
