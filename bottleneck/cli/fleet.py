@@ -189,10 +189,8 @@ def _read_fleet(inventory: Path, hosts: Hosts) -> Fleet:
             word = "is not //SERVER/SHARE" if not each else "is the second share of its server"
             raise Refused("usage", f"--share {(hosts.share or ())[index][:80]!r} {word}")
     listing = inventories.read(inventory)
-    segments = {
-        "uplink": dict.fromkeys(hosts.uplink or ()),
-        "switch": dict.fromkeys(hosts.switch or ()),
-    }
+    groups = {"uplink": hosts.uplink, "switch": hosts.switch}
+    segments = {kind: dict.fromkeys(names or ()) for kind, names in groups.items()}
     return inventories.fleet(listing, hosts.clients, servers, segments)  # type: ignore[arg-type]
 
 

@@ -244,7 +244,12 @@ def _field(name: str, kind: Any) -> Schema:
     if dataclasses.is_dataclass(kind):
         assert isinstance(kind, type)
         return _ref(NAMED[kind]) if kind in NAMED else _record(kind)
-    return _plain(kind)
+    return {
+        float: _ref("amount"),
+        int: {"type": "integer", "minimum": 0},
+        str: {"type": "string"},
+        bool: {"type": "boolean"},
+    }.get(kind, {})
 
 
 def _or_null(kind: Any) -> Schema:
@@ -253,15 +258,6 @@ def _or_null(kind: Any) -> Schema:
         return _ref(names[kind]) if kind in names else {"type": ["boolean", "null"]}
     form = _field("", kind)
     return {"anyOf": [form, NULL] if kind in (InterfaceFacts, FolderFacts) else [NULL, form]}
-
-
-def _plain(kind: Any) -> Schema:
-    return {
-        float: _ref("amount"),
-        int: {"type": "integer", "minimum": 0},
-        str: {"type": "string"},
-        bool: {"type": "boolean"},
-    }.get(kind, {})
 
 
 def _object(properties: Schema, *missing: str) -> Schema:

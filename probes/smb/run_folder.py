@@ -164,7 +164,7 @@ def _facts(session: Session, folder: Handle) -> Details:
     return {
         **session.facts.details(),
         "interfaces": [
-            {**vars(each), "reached_from": _reached_from(each.address)}
+            {**vars(each), "reached_from": rtnetlink.source_address_if_known(each.address) or None}
             for each in session.interfaces()
         ],
         "free_bytes": space.free_bytes if space.total_bytes else None,
@@ -212,13 +212,6 @@ def _create(session: Session, peer: Endpoint, path: str) -> Handle:
         elif error.kind == "permission" and _is_there(session, path):
             text += f"; the empty folder {path} was made all the same, and is left there"
         raise Refused(error.kind, text) from None
-
-
-def _reached_from(address: str) -> str | None:
-    try:
-        return rtnetlink.source_address(address) if address else None
-    except (OSError, ValueError):
-        return None
 
 
 def _enter_journal(session: Session, setting: Setting, peer: Endpoint, path: str) -> journal.Entry:

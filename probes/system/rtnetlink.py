@@ -143,6 +143,14 @@ def source_address(toward: str) -> str:
         return str(probe.getsockname()[0])
 
 
+def source_address_if_known(toward: str) -> str:
+    """Returns this host's address in packets to another; empty: unknown, or there is no other."""
+    try:
+        return source_address(toward) if toward else ""
+    except (OSError, ValueError):
+        return ""
+
+
 def outgoing_index(toward: str) -> int | None:
     """Returns the index of the interface by which the kernel routes packets to an IP address."""
     if FAMILY is None:

@@ -64,15 +64,11 @@ def shares_by_one_end(copy: TimedCopy) -> ViewResult | None:
     connection = copy.connection(copy.asking)
     view = ALONE.format(copy.asking)
     if connection is None or len(connection.looks) < LEAST_LOOKS:
-        return (
-            _shares_by_thread(copy, view) if copy.trace.asking and not copy.trace.unseen else None
-        )
+        is_known = copy.trace.asking and not copy.trace.unseen
+        return _shares_by_thread(copy, view) if is_known else None
     if copy.pull:
-        return (
-            _shares_by_sockets(copy, connection, view)
-            if copy.trace.unseen
-            else _pull(copy, connection, view)
-        )
+        shares_of = _shares_by_sockets if copy.trace.unseen else _pull
+        return shares_of(copy, connection, view)
     return ViewResult(
         shares_of_time(Instants(copy, connection).all(connection.looks), len(connection.looks)),
         view,

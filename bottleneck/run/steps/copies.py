@@ -11,15 +11,14 @@ from typing import Any
 from bottleneck.agents.hosts import PartlyRan, Result, StageError
 from bottleneck.report.report import Step
 from bottleneck.run import plan
-from bottleneck.run.clock import USEFUL_SECONDS, Clock
-from bottleneck.run.files import Files
-from bottleneck.run.log import Log, Task, Tasks, raise_if_final, step_of
+from bottleneck.run.clock import USEFUL_SECONDS
+from bottleneck.run.log import Task, Tasks, raise_if_final, step_of
 from bottleneck.run.steps import sources
 from bottleneck.run.steps.copy_size import Sizes
 from bottleneck.run.steps.disks import LEAST_SOURCE_BYTES, Disks
 from bottleneck.run.steps.sources import Sources, cache_details, copy_setting, prepare_cache
 from bottleneck.run.steps.turns import Turns
-from bottleneck.run.world import World
+from bottleneck.run.world import RunState
 from bottleneck.text.units import rate_text, size_text
 from probes.core.records import DROPS, run_rate
 from probes.core.stage import Refused, Unavailable
@@ -53,11 +52,7 @@ OF_AGENT = "use --server-folder DIR: the agent did not find the share's folder"
 
 
 @dataclass
-class Copies:
-    world: World
-    clock: Clock
-    log: Log
-    files: Files
+class Copies(RunState):
     sources: Sources
     sizes: Sizes
     turns: Turns

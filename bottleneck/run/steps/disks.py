@@ -11,11 +11,9 @@ from dataclasses import asdict, dataclass, replace
 from bottleneck.agents.hosts import StageError
 from bottleneck.report.report import Step
 from bottleneck.run import plan
-from bottleneck.run.clock import Clock
-from bottleneck.run.files import Files
-from bottleneck.run.log import NEEDS_AGENT, Log, Task, Tasks, step_of
+from bottleneck.run.log import NEEDS_AGENT, Task, Tasks, step_of
 from bottleneck.run.steps.sources import Sources, hold_source
-from bottleneck.run.world import World
+from bottleneck.run.world import RunState
 from probes.core.records import Endpoint
 from probes.core.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Refused, Unavailable
 from probes.files.free_space import HELD_PARTS
@@ -55,13 +53,9 @@ def _grace(setting: disk.Setting) -> float:
 
 
 @dataclass
-class Disks:
+class Disks(RunState):
     """Disks of both hosts, with a source file on each."""
 
-    world: World
-    clock: Clock
-    log: Log
-    files: Files
     sources: Sources
 
     def hold_sources(self, stack: ExitStack, sides: tuple[plan.Side, ...] = plan.SIDES) -> None:

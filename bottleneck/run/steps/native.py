@@ -14,7 +14,7 @@ from bottleneck.agents.hosts import PartlyRan, StageError
 from bottleneck.login.target import no_mount
 from bottleneck.report.report import Step
 from bottleneck.run import plan
-from bottleneck.run.clock import USEFUL_SECONDS, Clock
+from bottleneck.run.clock import USEFUL_SECONDS
 from bottleneck.run.files import Files
 from bottleneck.run.log import WHOLE_COPY, Log, Task, Tasks
 from bottleneck.run.steps.sources import (
@@ -23,7 +23,7 @@ from bottleneck.run.steps.sources import (
     prepare_cache,
     usable_bytes,
 )
-from bottleneck.run.world import World, path_of
+from bottleneck.run.world import RunState, World, path_of
 from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable, stages_of
 from probes.files import created_folder
@@ -122,13 +122,9 @@ def _address(mount: Mount | None, agent: str, log: Log) -> str:
 
 
 @dataclass
-class Native:
+class Native(RunState):
     """Copies between the run's folder in a mounted share and the client's folder."""
 
-    world: World
-    clock: Clock
-    log: Log
-    files: Files
     folder: str = ""
     """Path of the run's folder; empty: it could not be created."""
     server_path: str | None = None

@@ -32,7 +32,7 @@ from bottleneck.run.steps.native import Native
 from bottleneck.run.steps.sources import Sources
 from bottleneck.run.steps.tcp import Transfers
 from bottleneck.run.steps.turns import Security, Turns
-from bottleneck.run.world import World, so_far
+from bottleneck.run.world import RunState, World, so_far
 from probes.core.records import DROPS, Skipped
 from probes.core.stage import LONG_BUDGET_SECONDS, Refused, Stage, Unavailable, stages_of
 from probes.smb import server_query
@@ -58,13 +58,9 @@ Diagnosed = tuple[Report, Diagnosis, tuple[str, ...]]
 
 
 @dataclass
-class SoFar:
+class SoFar(RunState):
     """Diagnosis of the copies so far, and the open doubts."""
 
-    world: World
-    clock: Clock
-    log: Log
-    files: Files
     latest: tuple[int, Diagnosed | None] = (-1, None)
     """Number of attempts and their diagnosis, computed once because it takes 0.1 s."""
 

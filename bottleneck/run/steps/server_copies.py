@@ -10,11 +10,8 @@ from typing import Any
 from bottleneck.agents.hosts import Host, StageError
 from bottleneck.login.target import parse
 from bottleneck.run import plan
-from bottleneck.run.clock import Clock
-from bottleneck.run.files import Files
-from bottleneck.run.log import Log
 from bottleneck.run.steps.sources import cache_details, hold_source, prepare_cache
-from bottleneck.run.world import World
+from bottleneck.run.world import RunState
 from probes.core.records import Details, Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files import unnamed_file
@@ -34,13 +31,9 @@ WHOLE_RATIO = 0.8
 
 
 @dataclass
-class ClientShare:
+class ClientShare(RunState):
     """Share and files of the server's copies."""
 
-    world: World
-    clock: Clock
-    log: Log
-    files: Files
     stack: ExitStack
     seconds: float = 0.0
     """Intended time of one copy."""

@@ -103,11 +103,7 @@ def rule(evidence: Evidence) -> Iterator[Claim | str]:
         f"The connection waited {seconds_text(waited)} ({percent_text(min(1.0, waited / wall))} of "
         f"the copy) for retransmission timeouts and retransmitted {again:.0f} segments."
     )
-    yield _stall_claim(evidence, black_hole, why)
-
-
-def _stall_claim(evidence: Evidence, black_hole: Hole, why: str) -> Claim:
-    return claim(
+    yield claim(
         CAUSE,
         "path",
         evidence.step,
