@@ -1,7 +1,5 @@
 """The probes: what is measured, and what that takes; they know nothing of `bottleneck`.
-
-Begin with stages/tcp.py.
-"""
+Begin with stages/tcp.py."""
 
 STAGES = (
     "loopback",

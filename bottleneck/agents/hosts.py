@@ -57,10 +57,7 @@ class Host(replies.Stream):
         timeout_seconds: float | None = None,
     ) -> Self:
         """Starts an agent and waits for its greeting.
-
-        Raises:
-            AgentLost: no greeting in time, or that of another version.
-        """
+        Errors: AgentLost: no greeting in time, or that of another version."""
         program_path = tools.find_named(command[0])
         if program_path is None:
             raise AgentLost(

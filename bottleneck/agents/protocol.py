@@ -57,8 +57,7 @@ def decode(line: bytes) -> Message:
 
 def greeting(version: str, python: str, host: str) -> bytes:
     """Returns the first line that an agent writes."""
-    facts = {"protocol": PROTOCOL, "version": version, "python": python, "host": host}
-    return MARK + encode(facts)
+    return MARK + encode({"protocol": PROTOCOL, "version": version, "python": python, "host": host})
 
 
 def refusal(kind: str, text: str) -> bytes:
@@ -68,10 +67,7 @@ def refusal(kind: str, text: str) -> bytes:
 
 def read_greeting(line: bytes) -> Optional[Message]:
     """Decodes a greeting; None: this line is text before the stream.
-
-    Raises:
-        WireError: the greeting of another protocol.
-    """
+    Errors: WireError: the greeting of another protocol."""
     start = line.find(MARK)
     if start < 0:
         return None
@@ -102,10 +98,7 @@ def endpoint_to_plain(endpoint: Endpoint, reader_login: Optional[Access] = None)
 
 def from_plain(kind: Type[T], value: Any) -> T:
     """Converts plain JSON values into a record.
-
-    Raises:
-        WireError: a missing or unknown key, a wrong type, a number that is not finite.
-    """
+    Errors: WireError: a missing or unknown key, a wrong type, a number that is not finite."""
     try:
         return typed.record(kind, value, kind.__name__, exact=True)
     except typed.NotTyped as error:

@@ -111,9 +111,7 @@ def is_known(do: str, name: str) -> bool:
 
 def takes(do: str, name: str) -> Takes:
     """Returns the entry of an existing request. Errors: ImportError: this host lacks a library."""
-    if name in LISTED[do]:
-        return LISTED[do][name]
-    return Takes(module_of(name).__name__)
+    return LISTED[do][name] if name in LISTED[do] else Takes(module_of(name).__name__)
 
 
 # -- the work of a child, for each kind of request ------------------------------------------------

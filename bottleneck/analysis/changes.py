@@ -29,15 +29,8 @@ _TELLING = (
 ).split()
 """Settings that identify a step; its duration and its bytes do not."""
 _HOST = (
-    "name",
-    "system",
-    "distribution",
-    "cores",
-    "quota_cores",
-    "memory_total_bytes",
-    "virtual",
-    "congestion_control",
-)
+    "name system distribution cores quota_cores memory_total_bytes virtual congestion_control"
+).split()
 _INTERFACE = (
     "name rate_bits_per_second duplex mtu_bytes driver qdisc qdisc_rate_bytes_per_second"
 ).split()

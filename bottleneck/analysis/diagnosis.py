@@ -292,8 +292,7 @@ def _what_to_try(
     if copy.is_native and unknown.impossible(report, copy, step) is not None:
         return (unknown.WITHOUT_CACHE,)
     same = (each for each in steps.copies(report) if each.dialect == copy.dialect)
-    waiting = unknown.left_out(same)
-    return unknown.next_steps(report, decision, waiting)
+    return unknown.next_steps(report, decision, unknown.left_out(same))
 
 
 def _evidence(copy: Copy, step: MeasuredStep, ladder: Ladder, cap: Cap | None) -> Iterator[str]:

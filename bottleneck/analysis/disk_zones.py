@@ -135,9 +135,7 @@ class Zones:
         """Returns the file's rate by the curve alone, as if no zone were weak; None: no curve."""
         if self.curve is None:
             return None
-        total = sum(
-            each.weight / self.curve.rate_over(each.from_ratio, each.to_ratio) for each in spans
-        )
+        total = sum(e.weight / self.curve.rate_over(e.from_ratio, e.to_ratio) for e in spans)
         return 1 / total if total > 0 else None
 
     def _rate_of(self, span: Span) -> float:

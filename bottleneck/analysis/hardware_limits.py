@@ -116,8 +116,7 @@ def impossible(report: Report, step: MeasuredStep) -> str | None:
     if step.plan.stage == "native-copy":
         return _faster_than_tcp(report, step)
     bound = physical_rate(report)
-    inside = step.setting.over == "loopback"
-    if bound is None or inside or step.plan.stage in _UNBOUNDED:
+    if bound is None or step.setting.over == "loopback" or step.plan.stage in _UNBOUNDED:
         return None
     rate = step.rate.median
     if rate <= bound.bytes_per_second * (1 + TOLERANCE_RATIO):
@@ -140,9 +139,7 @@ def _faster_than_tcp(report: Report, step: MeasuredStep) -> str | None:
     one_path = mount.filesystem.startswith(("cifs", "smb", "fuse."))
     if best is None or not loopbacks or not one_path or "multichannel" in mount.options.split(","):
         return None
-    copies = (
-        each for each in steps.measured_steps(report, "smb-copy") if verb in each.setting.copy
-    )
+    copies = (e for e in steps.measured_steps(report, "smb-copy") if verb in e.setting.copy)
     ours = steps.fastest(each for each in copies if each.plan.initiator == step.plan.initiator)
     fastest = max((each.rate for each in (best, ours) if each is not None), key=lambda e: e.median)
     is_own_limit = min(loopbacks) < INSTRUMENT_RATIO * best.rate.median

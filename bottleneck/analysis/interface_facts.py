@@ -87,9 +87,7 @@ def behind(evidence: Evidence, bytes_per_second: float, match: LinkMatch | None)
         for side, link in hardware_limits.interfaces(evidence.report)
         for each in hardware_limits.tree(link)
     ]
-    back = next(
-        (each for each in links if each[0] != evidence.sender and _shaper_bits(each[1])), None
-    )
+    back = next((e for e in links if e[0] != evidence.sender and _shaper_bits(e[1])), None)
     copies = (each for each in steps.copies(evidence.report) if each.sender != evidence.sender)
     others = (each.step.rate.median for each in copies if each.step is not None)
     other = max(others, default=0.0) if evidence.sees_client_only else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bottleneck.analysis import steps
@@ -36,17 +35,13 @@ def rtt(report: Report, step: MeasuredStep | None = None) -> Rtt | None:
         own_rtt = _echo_rtt(step)
         if own_rtt is not None:
             return own_rtt
-    echo_rtts = [each for each in map(_echo_rtt, _echo_steps(report)) if each is not None]
+    echoes = (each for stage in ECHO_STAGES for each in steps.measured_steps(report, stage))
+    echo_rtts = [each for each in map(_echo_rtt, echoes) if each is not None]
     if echo_rtts:
         # Other traffic only lengthens round trips.
         return min(echo_rtts, key=lambda each: each.seconds)
     connect = _plausible(steps.target_of(report).connect_seconds)
     return None if connect is None else Rtt(connect, connect, False, ())
-
-
-def _echo_steps(report: Report) -> Iterator[MeasuredStep]:
-    for stage in ECHO_STAGES:
-        yield from steps.measured_steps(report, stage)
 
 
 def _echo_rtt(step: MeasuredStep) -> Rtt | None:

@@ -58,9 +58,7 @@ def cold_source(cache: Cache) -> Iterator[str]:
 def name(ceiling: Words) -> str:
     """Returns a component's noun phrase: "the server's disk"."""
     title = BY_WORDS[ceiling.component, ceiling.cause].title
-    if title:
-        return f"the {ceiling.side}'s {title}"
-    return part_name(ceiling.part)
+    return f"the {ceiling.side}'s {title}" if title else part_name(ceiling.part)
 
 
 def part_name(part: tuple[str, str | None]) -> str:

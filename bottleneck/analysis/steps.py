@@ -75,8 +75,7 @@ class MeasuredStep:
 
     def usage(self, side: str) -> Usage | None:
         """Returns the load of a side's host during the step; None: not measured."""
-        is_initiator = self.plan.initiator == side
-        return self.outcome.initiator if is_initiator else self.outcome.responder
+        return self.outcome.initiator if self.plan.initiator == side else self.outcome.responder
 
 
 @dataclass(frozen=True)

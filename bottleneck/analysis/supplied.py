@@ -9,18 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from bottleneck.analysis import model, steps
+from bottleneck.analysis import estimate, model, steps
 from bottleneck.analysis.claim import claim
 from bottleneck.analysis.disk_zones import disk_steps, rate_at, rates_by_place
-from bottleneck.analysis.estimate import (
-    Missing,
-    link,
-    loss,
-    receiver_disk,
-    round_trips,
-    sender_disk,
-    window,
-)
 from bottleneck.analysis.estimate.envelope import Envelope, Window, disk_of
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.evidence.details import Fit
@@ -45,18 +36,18 @@ def rule(evidence: Evidence) -> Iterator[Claim]:
     if not is_supplied(evidence.report):
         return
     figures = _envelope(evidence)
-    results = [*loss(figures), *window(figures), *round_trips(figures)]
+    results = [*estimate.loss(figures), *estimate.window(figures), *estimate.round_trips(figures)]
     # A test of TCP alone that no window limited shows the path's rate.
     limits = [each.details.limits for each in evidence.believed_steps]
     if not any(each is None or each.by is None for each in limits):
-        results += link(figures)
+        results += estimate.link(figures)
     yield from _claims(results)
     if evidence.copy.cache == "uncached":
         yield from _disk(evidence, figures, "read")
     yield from _disk(evidence, figures, "write")
 
 
-def _claims(results: Iterable[Claim | Missing]) -> list[Claim]:
+def _claims(results: Iterable[Claim | estimate.Missing]) -> list[Claim]:
     return [replace(e, evidence=(), detail="") for e in results if isinstance(e, Claim)]
 
 
@@ -129,7 +120,7 @@ def _disk(evidence: Evidence, figures: Envelope, verb: str) -> Iterator[Claim]:
             remedy=f"Store the file on the outer tracks of the {side}'s disk ({rate_text(outer)})",
         )
         return
-    disk, rule_of = disk_of(rate), sender_disk if reads else receiver_disk
+    disk, rule_of = disk_of(rate), estimate.sender_disk if reads else estimate.receiver_disk
     for each in _claims(rule_of(replace(figures, read=disk, write=disk))):
         yield replace(each, ceiling=replace(each.ceiling, steps=(best.index,), standing="measured"))
 

@@ -46,8 +46,7 @@ def diagnose(
 
     output = documents.output(documents.add_report(outputs), screen)
     output = replace(output, keeps=output.on_stdout != "json")
-    seconds = measuring.budget_seconds(time)
-    setup = measuring.choose(target, seconds, ends, copies, others, disk)
+    setup = measuring.choose(target, measuring.budget_seconds(time), ends, copies, others, disk)
     if requests.words and setup.target.path:
         raise Refused("usage", "--request-size and --depth: TARGET must be //host/share")
     setup = replace(

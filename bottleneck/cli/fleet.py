@@ -189,10 +189,8 @@ def _read_fleet(inventory: Path, hosts: Hosts) -> Fleet:
             word = "is not //SERVER/SHARE" if not each else "is the second share of its server"
             raise Refused("usage", f"--share {(hosts.share or ())[index][:80]!r} {word}")
     listing = inventories.read(inventory)
-    segments = {
-        "uplink": dict.fromkeys(hosts.uplink or ()),
-        "switch": dict.fromkeys(hosts.switch or ()),
-    }
+    groups = {"uplink": hosts.uplink, "switch": hosts.switch}
+    segments = {kind: dict.fromkeys(names or ()) for kind, names in groups.items()}
     return inventories.fleet(listing, hosts.clients, servers, segments)  # type: ignore[arg-type]
 
 
@@ -207,8 +205,7 @@ def _print_plan(fleet: Fleet | None, tests: Tests, output: Output) -> int:
 
     if fleet is None or not fleet.servers:
         raise Refused("usage", "--plan: needs INVENTORY and --share //SERVER/SHARE")
-    pairs = first_pairs(fleet, tests.all)
-    rounds = timetable.rounds(fleet, pairs)
+    rounds = timetable.rounds(fleet, first_pairs(fleet, tests.all))
     limit = fleet.pairs if tests.all else fleet.most_tests
     if output.redaction is not None:
         fleet, rounds = _hidden_plan(fleet, rounds)
@@ -222,8 +219,7 @@ def _print_plan(fleet: Fleet | None, tests: Tests, output: Output) -> int:
     for kind, path in output.files:
         if kind != "json":
             raise Refused("usage", f"--{kind}: not available with --plan; use --json")
-        text = rows.plan_json(fleet, rounds, figures)
-        done = _write(kind, path, text) and done
+        done = _write(kind, path, rows.plan_json(fleet, rounds, figures)) and done
     if output.on_stdout is None:
         blocks = view.plan_blocks(fleet, rounds, tests.budget, limit, LARGEST_COPY_BYTES, load)
         done = documents.show(lambda: terminal.show(terminal.console(), blocks)) and done
@@ -238,9 +234,7 @@ def _hidden_plan(fleet: Fleet, rounds: list[Round]) -> tuple[Fleet, list[Round]]
     redacted = hide_names(FleetRates(), fleet)
     clients = dict(zip(fleet.clients, redacted.clients, strict=True))
     servers = dict(zip(fleet.servers, redacted.servers, strict=True))
-    return redacted, [
-        tuple(Pair(clients[one], servers[other]) for one, other in each) for each in rounds
-    ]
+    return redacted, [tuple(Pair(clients[one], servers[other]) for one, other in e) for e in rounds]
 
 
 def first_pairs(fleet: Fleet, every: bool) -> list[Pair]:

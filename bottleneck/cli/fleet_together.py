@@ -42,9 +42,7 @@ class Tests:
 
 def checked_fleet(fleet: Fleet | None, tests: Tests) -> tuple[Fleet | None, Tests]:
     """Returns the fleet of the clients that copy at once: the inventory's first, each pair once.
-
-    Raises Refused, "usage", where --together is not possible.
-    """
+    Raises Refused, "usage", where --together is not possible."""
     if tests.direction is not None and tests.direction not in DIRECTIONS:
         raise Refused("usage", f"--direction {tests.direction[:40]!r}: must be one of pull, push")
     count = tests.together
@@ -53,8 +51,7 @@ def checked_fleet(fleet: Fleet | None, tests: Tests) -> tuple[Fleet | None, Test
             raise Refused("usage", "--direction: not allowed without --together")
         return fleet, tests
     if tests.all or tests.resume or tests.reports is not None:
-        text = "--together: not allowed with --all, --resume or --reports"
-        raise Refused("usage", text)
+        raise Refused("usage", "--together: not allowed with --all, --resume or --reports")
     if fleet is None or len(fleet.servers) != 1:
         shares = len(fleet.servers) if fleet else 0
         raise Refused("usage", f"--together: needs INVENTORY and one --share, found {shares}")
@@ -120,10 +117,9 @@ def add_together(
         reason = "they did not copy at once"
         test = Together(copy, fleet.servers[0], len(fleet.clients), reason=reason)
         return replace(result, together=test)
-    pairs = at_once.pairs() & at_once.report_files.keys()
     reports = {
         pair: (report.load(at_once.report_files[pair][0]), at_once.report_files[pair][1])
-        for pair in pairs
+        for pair in at_once.pairs() & at_once.report_files.keys()
     }
     solo = together.single_rates(collected.rates, copy)
     test = together.judge_reports(fleet, copy, solo, reports, at_once.rates.get(copy, []))

@@ -67,10 +67,6 @@ def _depth(word: str) -> int:
     return depth
 
 
-def _seconds(word: str) -> float:
-    return units.parse_seconds(word if word[-1:].isalpha() else f"{word}s")
-
-
 def _block_bytes(word: str) -> int:
     from probes.programs import fio_report
 
@@ -90,7 +86,7 @@ KNOBS = (
         "SECONDS",
         "Duration of each test; its first seconds (2 or fewer) are not counted [default: "
         "automatic].",
-        _seconds,
+        lambda word: units.parse_seconds(word if word[-1:].isalpha() else f"{word}s"),
         ("seconds",),
     ),
     Knob(
@@ -226,9 +222,7 @@ def budget_seconds(settings: Mapping[str, Any], runs: int = 0) -> float:
 
 def settings(stage: str, words: Mapping[str, str]) -> dict[str, Any]:
     """Returns the values that the given knobs set, by the Setting's fields.
-
-    Raises Refused, "usage", for a knob that the stage has not, and for a value that is none.
-    """
+    Raises Refused, "usage", for a knob that the stage has not, and for a value that is none."""
     setting = module_of(stage).Setting
     values: dict[str, Any] = {}
     for knob in KNOBS:

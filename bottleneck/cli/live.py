@@ -44,17 +44,12 @@ class View:
 
     def ordered_lines(self, lines: Sequence[Line]) -> list[Line]:
         """Returns the lines, the fastest first, or by name."""
-        return sorted(
-            lines, key=lambda each: (each.name if self.by_name else "", -each.bytes_per_second)
-        )
+        return sorted(lines, key=lambda e: (e.name if self.by_name else "", -e.bytes_per_second))
 
 
 def show(pid: int, address: str, seconds: float | None) -> int:
     """Watches until a key, an interrupt or the end of the seconds; returns the exit code.
-
-    Raises:
-        Refused, Unavailable: no such process, or this system does not tell.
-    """
+    Errors: Refused, Unavailable: no such process, or this system does not tell."""
     console, view = terminal.console(), View()
     until = None if seconds is None else time.monotonic() + seconds
     is_screen = progress.moves(console)

@@ -308,8 +308,7 @@ def _board(console: Console) -> Iterator[Tell]:
             yield lambda event: _show(event, board, console)
     finally:
         # Up to the row where it began, or the screen's first one, and erased from there on.
-        rows = min(stream.rows, console.height - 1)
-        stream.write("\r" + "\x1b[1A" * rows + "\x1b[J")
+        stream.write("\r" + "\x1b[1A" * min(stream.rows, console.height - 1) + "\x1b[J")
         stream.flush()
 
 

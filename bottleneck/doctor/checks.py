@@ -245,11 +245,10 @@ def _copies_there(findings: Findings, ready: Readiness) -> Check:
 
 def _ports(findings: Findings) -> Iterator[Check]:
     """Yields whether each host reaches the ports that the other opens for a run."""
-    ways = (
+    for where, why, whence, whose, stages in (
         (SERVER, findings.there, "from here", "the server's", BETWEEN_HOSTS),
         (CLIENT, findings.here, "from the server", "this host's", (STARTED_THERE,)),
-    )
-    for where, why, whence, whose, stages in ways:
+    ):
         if why == "":
             yield _ok(where, "ports", f"TCP ports of {whose} agent are reachable {whence}")
         elif why is not None:

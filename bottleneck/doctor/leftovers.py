@@ -126,9 +126,7 @@ class Cleanup:
         with client.hold("leftovers", setting, peer, SHARE_SECONDS, SHARE_SECONDS) as met:
             remaining = [protocol.from_plain(Leftover, each) for each in met.facts["found"]]
             removed = [str(each) for each in met.facts["removed"]]
-        return [
-            FoundLeftover("share", each, f"{target.name}/{each.path}") for each in remaining
-        ], removed
+        return [FoundLeftover("share", e, f"{target.name}/{e.path}") for e in remaining], removed
 
 
 def _is_on(target: Target, names: set[str], leftover: Leftover) -> bool:

@@ -194,7 +194,7 @@ def _share(client: Host, request: Request) -> dict[str, Any]:
 
 def _server(client: Host, request: Request, address: str) -> dict[str, Any]:
     target = request.target
-    own_address = _own_address(address)
+    own_address = rtnetlink.source_address_if_known(address)
     arguments = {
         "toward": own_address,
         "folder": request.server_folder,
@@ -227,11 +227,3 @@ def _closed_port_reason(holder: Host, address: str, caller: Host, called_from: s
             return str(caller.ask("reach", 3 * REACH_SECONDS, **place))
     except (StageError, Unavailable, Refused):
         return None
-
-
-def _own_address(address: str) -> str:
-    """Returns this host's address towards the server; empty: unknown. Sends nothing."""
-    try:
-        return rtnetlink.source_address(address) if address else ""
-    except (OSError, ValueError):
-        return ""

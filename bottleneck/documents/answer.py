@@ -98,10 +98,9 @@ def _program(report: Report, copy: CopyDiagnosis | None) -> Iterator[Text]:
     if copy is None or program is None or not program.name:
         return
     process = "" if program.process is None else f" (process {program.process:.0f})"
-    ways = (("from", program.reads), ("to", program.writes))
     places = [
         f" {way} {each.folder}" + (f" ({each.filesystem})" if each.filesystem else "")
-        for way, each in ways
+        for way, each in (("from", program.reads), ("to", program.writes))
         if each is not None
     ]
     local = any(each.on_one_host for each in steps.copies(report))
@@ -167,8 +166,7 @@ def _steps(diagnosis: Diagnosis, copy: CopyDiagnosis) -> Iterator[Text]:
     sentences = advice(diagnosis, copy)[:MOST_STEPS]
     if sentences:
         yield Text("What to do", "strong", apart=True)
-    for each in sentences:
-        yield Text(safe(each, LONGEST_SENTENCE), hanging=INSET)
+    yield from (Text(safe(each, LONGEST_SENTENCE), hanging=INSET) for each in sentences)
 
 
 # -- the copies --------------------------------------------------------------------------------

@@ -16,15 +16,8 @@ from bottleneck.analysis.phrases import LEAST_SHARE, cell_text, share_name, stag
 from bottleneck.documents.document import Bar, Block, Cell, Column, Table, Text, columns, points
 from bottleneck.documents.terminal import show
 from bottleneck.report.report import Step
+from bottleneck.text import units
 from bottleneck.text.safe import safe
-from bottleneck.text.units import (
-    link_text,
-    percent_text,
-    range_text,
-    rate_text,
-    size_text,
-    times_text,
-)
 from probes.core.records import Spread
 from probes.core.typed import to_plain
 
@@ -118,7 +111,7 @@ def _copies(copies: tuple[CopyChange, ...], verbose: bool) -> Table:
         table.add(
             safe(f"{each.copy}{dialect}", 40),
             *_rates(each.before_bytes_per_second, each.after_bytes_per_second, each.significant),
-            cell_text(lambda spread: range_text(spread.low, spread.high), band),
+            cell_text(lambda spread: units.range_text(spread.low, spread.high), band),
         )
     return table
 
@@ -135,7 +128,7 @@ def _times(copy: CopyChange) -> Table:
     for name in sorted(largest, key=lambda each: -largest[each]):
         if largest[name] >= LEAST_SHARE:
             shares = was.get(name, 0.0), now.get(name, 0.0)
-            cells = ((percent_text(each), Bar(each, 1.0) if each else "") for each in shares)
+            cells = ((units.percent_text(each), Bar(each, 1.0) if each else "") for each in shares)
             table.add(name, *chain.from_iterable(cells))
     return table
 
@@ -145,13 +138,13 @@ def _rates(was: Spread | None, now: Spread | None, significant: bool) -> tuple[C
     change = None
     if was is not None and now is not None:
         word = "faster" if now.median > was.median else "slower"
-        ratio = times_text(factor(was.median, now.median))
+        ratio = units.times_text(factor(was.median, now.median))
         change = f"{ratio} {word}" if significant else NO_DIFFERENCE
     return cell_text(_rate, was), cell_text(_rate, now), change
 
 
 def _rate(rate: Spread) -> str:
-    return rate_text(rate.median)
+    return units.rate_text(rate.median)
 
 
 def _tests(change: Change) -> Iterator[Block]:
@@ -184,9 +177,9 @@ def _value(name: str, value: object, longest: int) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (int, float)) and name.endswith("_bytes_per_second"):
-        return rate_text(value)
+        return units.rate_text(value)
     if isinstance(value, (int, float)) and name.endswith("_bits_per_second"):
-        return link_text(value)
+        return units.link_text(value)
     if isinstance(value, (int, float)) and name.endswith("_total_bytes"):
-        return size_text(value)
+        return units.size_text(value)
     return safe(str(value), longest)

@@ -16,10 +16,6 @@ NO_DIFFERENCE = "no difference"
 MECHANISMS = {"flush": "final flush", "unexplained": "not explained"}
 
 
-def _applications(rows: tuple[document.RawRow, ...]) -> tuple[document.RawRow, ...]:
-    return tuple(row for row in rows if row["application"] is not None)
-
-
 def _shape(row: document.RawRow) -> str | None:
     size, depth = row["request_bytes"], row["depth"]
     if size is None or depth is None:
@@ -63,10 +59,6 @@ def _round_trips(row: document.RawRow) -> str | None:
 
 def _dialect(row: document.RawRow) -> str:
     return "mount" if row["dialect"] == "native" else safe(row["dialect"], 16)
-
-
-def _copy_text(row: document.RawRow) -> str:
-    return f"{safe(row['copy'], 40)} {_dialect(row)}"
 
 
 def _source(row: document.RawRow) -> str:
@@ -168,7 +160,7 @@ OF_COPIES = {
             document.figure("rate", units.rate_text, "bytes_per_second"),
             document.Field("", lambda row: {"fit": "estimated"}.get(row["source"], row["source"])),
         ),
-        _applications,
+        lambda rows: tuple(row for row in rows if row["application"] is not None),
         heat=requests_heat,
     ),
     "channels": document.Form(
@@ -215,7 +207,7 @@ OF_COPIES = {
     "cache": document.Form(
         "Cached and uncached source",
         (
-            document.Field("", _copy_text),
+            document.Field("", lambda row: f"{safe(row['copy'], 40)} {_dialect(row)}"),
             document.figure("cached", units.rate_text, "cached_bytes_per_second"),
             document.figure("uncached", units.rate_text, "uncached_bytes_per_second"),
             document.Field("slower", _slower),

@@ -52,8 +52,8 @@ def print_report(
             show(console, blocks)
     if console.is_terminal and diagnosis.copies:
         # Where the text does not fit, its first line has scrolled away.
-        line_count = console.export_text(clear=True).count("\n")
-        if line_count >= console.height:
+        lines = console.export_text(clear=True).count("\n")
+        if lines >= console.height:
             show(console, [replace(next(verdict(report, diagnosis)), apart=True)])
 
 

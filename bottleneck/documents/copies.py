@@ -33,10 +33,9 @@ def loads(report: Report, copies: Sequence[CopyDiagnosis]) -> list[tuple[str, ..
     """Returns what the client and the server were busy with in each copy; empty: not measured."""
     by_key = steps.made_copies(report)
     keys = ((e.copy, e.dialect, e.initiator, e.bytes_per_second or 0.0) for e in copies)
-    tests = (by_key.get(each) for each in keys)
     return [
         tuple("" if each is None else phrases.busy_text(each.usage(side)) for side in SIDES)
-        for each in tests
+        for each in (by_key.get(each) for each in keys)
     ]
 
 
@@ -267,8 +266,7 @@ def target(copy: CopyDiagnosis) -> Iterator[document.Points]:
         return
     needs = [f"{each.sentence[0].upper()}{each.sentence[1:]}." for each in target.needs]
     nothing = ["No measured component is in the way."] if not (needs or target.unknown) else []
-    title = f"Needed for {rate}: {name}"
-    yield document.Points(title, (*needs, *target.unknown, *nothing))
+    yield document.Points(f"Needed for {rate}: {name}", (*needs, *target.unknown, *nothing))
 
 
 def ends(copy: CopyDiagnosis) -> tuple[str, str]:

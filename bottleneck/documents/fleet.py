@@ -153,8 +153,7 @@ def _culprit_sentence(culprit: Culprit, finding: Findings) -> str:
 def blocks(result: Result) -> Iterator[Block]:
     """Yields the answer, the culprits and the matrix of the headline's copy, for a terminal."""
     yield Text(headline(result), "strong")
-    for each in sentences(result):
-        yield Text(each, hanging="  ")
+    yield from (Text(each, hanging="  ") for each in sentences(result))
     yield from details(result)
     if result.findings and result.together is None:
         yield matrix(result, MOST_CLIENTS, MOST_SERVERS)
@@ -290,17 +289,15 @@ def page(result: Result) -> str:
     """Returns the HTML page with the matrix as a heat map, the pairs of culprits framed."""
     sections = [Group("Details", tuple(details(result)), "details")]
     if result.findings:
-        pairs = (*_heat(result), matrix(result, 200, 60))
-        sections.insert(0, Group("Pairs", pairs, "pairs"))
+        sections.insert(0, Group("Pairs", (*_heat(result), matrix(result, 200, 60)), "pairs"))
     skipped = tuple(points("", result.skipped, 200, 300))
     sections.append(Group("Files that were skipped", skipped, "skipped"))
-    lines = list(sentences(result))
     top = {
         "title": headline(result),
         "origin": f"{len(result.fleet.clients)} clients, {len(result.fleet.servers)} servers",
         "named": bool(result.culprits),
         "headline": headline(result),
-        "rest": " ".join(lines[:3]),
+        "rest": " ".join(list(sentences(result))[:3]),
         "figures": None,
         "ending": "" if result.status == "complete" else f"Partial results: {result.status}",
         "advice": (),

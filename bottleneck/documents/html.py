@@ -43,14 +43,8 @@ from bottleneck.documents.plots.shapes import TEMPLATES, sheet
 from bottleneck.documents.plots.zones import zones
 from bottleneck.documents.ticket import command_words
 from bottleneck.report.report import Report
+from bottleneck.text import units
 from bottleneck.text.safe import safe
-from bottleneck.text.units import (
-    explorer_note,
-    megabytes_text,
-    megabytes_unit,
-    rate_text,
-    seconds_text,
-)
 from probes.core.records import SIDES
 
 TITLE_CHARACTERS = 80
@@ -108,7 +102,7 @@ def page(sections: Iterable[Group], top: dict[str, Any]) -> str:
             sections=[each for each in sections if each.blocks],
             most_points=MOST_POINTS,
             most_rows=MOST_ROWS,
-            rate_unit=megabytes_unit(),
+            rate_unit=units.megabytes_unit(),
             **top,
         )
     )
@@ -154,10 +148,9 @@ def shaded_table(heat: Heat) -> tuple[list[str], list[tuple[str, list[Shade | No
             return None
         # Equal steps of the highest rate.
         step = min(HEAT_LEVELS - 1, int(HEAT_LEVELS * cell.bytes_per_second / highest))
-        return Shade(step, megabytes_text(cell.bytes_per_second), cell.second, cell.framed)
+        return Shade(step, units.megabytes_text(cell.bytes_per_second), cell.second, cell.framed)
 
-    titles = [heat.column_text(each) for each in across]
-    return titles, [
+    return [heat.column_text(each) for each in across], [
         (heat.row_text(row), [shade(cells.get((row, each))) for each in across]) for row in rows
     ]
 
@@ -203,7 +196,7 @@ def _figures(report: Report, copy: CopyDiagnosis) -> Iterator[tuple[str, str]]:
 
 def _rate_of(copy: CopyDiagnosis) -> str:
     rate = copy.bytes_per_second
-    return "not made" if rate is None else rate_text(rate)
+    return "not made" if rate is None else units.rate_text(rate)
 
 
 def _moment(started: str) -> str:
@@ -293,7 +286,7 @@ def _notes(report: Report, diagnosis: Diagnosis) -> Iterator[Block]:
     yield from points("Notes", report.notes)
     rate = diagnosis.main_copy.bytes_per_second if diagnosis.main_copy else None
     if rate:
-        yield Text(explorer_note(rate), "quiet")
+        yield Text(units.explorer_note(rate), "quiet")
 
 
 def _run_parts(report: Report) -> Iterator[Part]:
@@ -306,7 +299,7 @@ def _run_parts(report: Report) -> Iterator[Part]:
     yield Facts(
         (
             ("Started", _moment(report.started)),
-            ("Took", seconds_text(report.elapsed_seconds)),
+            ("Took", units.seconds_text(report.elapsed_seconds)),
             ("Ended", report.status),
             ("Versions", safe(versions, 400)),
         )

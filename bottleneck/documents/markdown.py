@@ -91,8 +91,7 @@ def _table(table: Table) -> list[str]:
     titles = tuple(each.title for each in table.columns)
     cells = [tuple(inline(safe(each, 40)) for each in row.cells) for row in table.rows]
     widths = [max(len(row[index]) for row in [titles, *cells]) for index in range(len(titles))]
-    lines = [titles, tuple("-" * width for width in widths), *cells]
     return [
         f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))} |"
-        for row in lines
+        for row in [titles, tuple("-" * width for width in widths), *cells]
     ]

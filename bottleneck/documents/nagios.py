@@ -139,6 +139,4 @@ def _range(text: str) -> str:
 
 def _number(value: float) -> str:
     """Returns digits, a point and a sign: rates to the byte, all else to the nanosecond."""
-    if abs(value) >= 1e6:
-        return f"{value:.0f}"
-    return f"{value:.9f}".rstrip("0").rstrip(".")
+    return f"{value:.0f}" if abs(value) >= 1e6 else f"{value:.9f}".rstrip("0").rstrip(".")

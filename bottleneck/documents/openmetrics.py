@@ -147,8 +147,7 @@ def _copy_rows(copy: CopyDiagnosis) -> Iterator[Row]:
 
 def _expectation_rows(judged: Ruling) -> Iterator[Row]:
     for state in EXIT_CODES:
-        words = (judged.metric, judged.name, state)
-        yield "expectation_state", words, float(state == judged.state)
+        yield "expectation_state", (judged.metric, judged.name, state), float(state == judged.state)
     if judged.value is not None and judged.unit:
         yield f"expectation_{judged.unit}", (judged.metric,), judged.value
 

@@ -99,12 +99,11 @@ def printable(text: str, console: Console) -> str:
 
 def paragraph(console: Console, text: str, style: str = "", bullet: str = "") -> None:
     """Writes text wrapped to the console's width; a bullet hangs in front."""
-    indent = " " * len(bullet)
     wrapped = textwrap.wrap(
         text,
         max(20, min(console.width, PROSE_COLUMNS)),
         initial_indent=bullet,
-        subsequent_indent=indent,
+        subsequent_indent=" " * len(bullet),
         break_on_hyphens=False,
     )
     for each in wrapped:
@@ -206,8 +205,7 @@ def _table(console: Console, table: document.Table, signs: Signs) -> None:
     if table.title:
         write_heading(console, table.title)
     sizes = _room(lines, [each for _, each in visible], room)
-    styles = ["dim", *(MARKS[row.mark] for row in table.rows)]
-    for texts, style in zip(lines, styles, strict=True):
+    for texts, style in zip(lines, ["dim", *(MARKS[row.mark] for row in table.rows)], strict=True):
         fitted = (_fitted_text(texts[i], width, visible[i][1].right) for i, width in sizes.items())
         if table.rows and any(texts):
             line(console, inset + GAP.join(fitted), style)
@@ -278,9 +276,7 @@ def _heat_map(heat: document.Heat, width: int, signs: Signs) -> document.Table:
     each_bar = room // max(1, len(across))
     each_bar = 0 if each_bar < LEAST_HEAT_COLUMNS else min(MOST_HEAT_COLUMNS, each_bar)
     titles = (f"{heat.verb} {megabytes_unit()}", *(f"x {count_text(each)}" for each in across))
-    table = document.Table(
-        "", tuple(document.Column(f"{each:>{FIGURE_COLUMNS}}") for each in titles)
-    )
+    table = document.Table("", tuple(document.Column(f"{e:>{FIGURE_COLUMNS}}") for e in titles))
     between = heat.line
     for row in rows:
         if between is not None and row >= between[0]:

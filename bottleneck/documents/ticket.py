@@ -8,16 +8,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from bottleneck.analysis import rtt, steps
+from bottleneck.analysis import phrases, rtt, steps
 from bottleneck.analysis.finding import CopyDiagnosis, Diagnosis
-from bottleneck.analysis.phrases import (
-    DOUBT_SIGNS,
-    cap_text,
-    confidence_text,
-    dialect_text,
-    first_line,
-    time_text,
-)
 from bottleneck.documents import stages
 from bottleneck.documents.answer import advice
 from bottleneck.documents.document import Block, Table, Verbatim, columns, points
@@ -57,7 +49,7 @@ def _lines(report: Report, diagnosis: Diagnosis, limit: int) -> list[str]:
     copy = diagnosis.main_copy
     summary = f"{diagnosis.summary}{_confidence(copy)}"
     return [
-        f"# {inline(first_line(diagnosis).replace('`', ''))}",
+        f"# {inline(phrases.first_line(diagnosis).replace('`', ''))}",
         "",
         *section("What to do", _advice(diagnosis, copy), limit),
         *paragraph(summary.replace("`", "'"), 700, limit=limit + 1),
@@ -82,7 +74,7 @@ def _origin(report: Report) -> str:
 def _confidence(copy: CopyDiagnosis | None) -> str:
     if copy is None or copy.verdict.component == "unknown":
         return ""
-    return f" Confidence: {confidence_text(copy.verdict)}."
+    return f" Confidence: {phrases.confidence_text(copy.verdict)}."
 
 
 def _advice(diagnosis: Diagnosis, copy: CopyDiagnosis | None) -> Iterator[Block]:
@@ -101,10 +93,10 @@ def _copies(report: Report, diagnosis: Diagnosis) -> Iterator[Block]:
         rate = copy.bytes_per_second
         table.add(
             copy.copy,
-            dialect_text(copy.dialect).removeprefix("SMB "),
+            phrases.dialect_text(copy.dialect).removeprefix("SMB "),
             "not made" if rate is None else units.rate_text(rate),
             _range(_test_of(report, copy)),
-            cap_text(copy.verdict),
+            phrases.cap_text(copy.verdict),
             "-" if copy.verdict.component == "unknown" else f"{copy.verdict.confidence:.2f}",
         )
     rest = len(ordered) - len(table.rows)
@@ -132,14 +124,15 @@ def _details(report: Report, copy: CopyDiagnosis | None) -> Iterator[Block]:
         return
     test = _test_of(report, copy)
     ceilings = [
-        f"{cap_text(e)} {DOUBT_SIGNS[e.standing]}{units.rate_text(e.bytes_per_second)}"
+        f"{phrases.cap_text(e)} {phrases.DOUBT_SIGNS[e.standing]}"
+        f"{units.rate_text(e.bytes_per_second)}"
         for e in copy.ceilings
     ]
     if ceilings:
         text = "; ".join(ceilings[:MOST_CEILINGS])
         yield from points("", [f"Limits of {copy.copy}: {text}."], longest=500)
     if copy.time:
-        text = f"Time of {copy.copy} (seen from {copy.view}): {time_text(copy.time)}."
+        text = f"Time of {copy.copy} (seen from {copy.view}): {phrases.time_text(copy.time)}."
         yield from points("", [text])
     delay = rtt.rtt(report, test)
     trip = "not measured" if delay is None else units.seconds_text(delay.seconds)

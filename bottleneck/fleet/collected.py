@@ -108,9 +108,7 @@ class FleetRates:
 
 def collect(folder: Path) -> FleetRates:
     """Collects all reports in and below a folder: *.json, in the order of their names.
-
-    Errors: OSError: the folder cannot be listed.
-    """
+    Errors: OSError: the folder cannot be listed."""
     collected = FleetRates()
     if not folder.is_dir():
         raise NotADirectoryError(20, "not a directory")
@@ -141,9 +139,7 @@ def _json_files(folder: Path, collected: FleetRates) -> Iterator[Path]:
 
 def pair_of(name: str, loaded: Report) -> Pair:
     """Returns the pair of a report, by its file's name, else by its content.
-
-    Errors: ReportError: the names are redacted or missing.
-    """
+    Errors: ReportError: the names are redacted or missing."""
     if pair := _named_pair(name):
         return pair
     client = loaded.client.name if loaded.client else ""
@@ -182,10 +178,9 @@ def _copies(diagnosis: Diagnosis) -> Iterator[CopyDiagnosis]:
 def _rate_of(pair: Pair, copy: CopyDiagnosis, diagnosis: Diagnosis) -> Rate:
     verdict = copy.verdict
     has_cap = verdict.component not in ("unknown", "instrument")
-    rate = copy.bytes_per_second or 0.0
     return Rate(
         pair,
-        rate,
+        copy.bytes_per_second or 0.0,
         Words(*verdict.key) if has_cap else None,
         verdict.confidence if has_cap else 0.0,
         healthy=bool(diagnosis.healthy),

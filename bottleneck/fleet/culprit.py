@@ -236,8 +236,7 @@ class _Model:
         """Yields the culprits and further suspects, with other explanations of their pairs."""
         culprits: list[Culprit] = []
         for node, cap in caps.items():
-            without = {other: rate for other, rate in caps.items() if other != node}
-            self._apply(without)
+            self._apply({other: rate for other, rate in caps.items() if other != node})
             gain = self.gain(node)[0]
             near = {other for i in self.by_node[node] for other in self._nodes(i)} - caps.keys()
             rivals = [each for each in near if gain - self.gain(each)[0] < ALIKE]

@@ -188,8 +188,7 @@ def _places(words: Words, answer: Together, fleet: Fleet) -> tuple[Suspect, ...]
     """Returns the places of a part: the server's, and for a link each uplink that all pass."""
     suspects = [Suspect(Node("server", answer.server), words)]
     if words == LINK:
-        passed = [set(fleet.nodes(each.pair)) for each in answer.clients]
-        shared = set.intersection(*passed)
+        shared = set.intersection(*[set(fleet.nodes(each.pair)) for each in answer.clients])
         suspects += [Suspect(each, LINK) for each in sorted(shared) if each.kind == "uplink"]
     return tuple(suspects)
 

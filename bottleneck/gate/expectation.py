@@ -90,8 +90,7 @@ def _condition(match: re.Match[str], severity: Severity) -> Limit:
     low, high = (value, math.inf) if sign in ("<", "<=") else (-math.inf, value)
     words, broken = (f"{each[sign]} {match['limit']}" for each in (_HOLDS, _BREAKS))
     nagios = f"{_plain(low)}:" if high == math.inf else f"~:{_plain(high)}"
-    strict = sign in ("<=", ">=")
-    return Limit(metric, severity, words, broken, nagios, low, high, strict=strict)
+    return Limit(metric, severity, words, broken, nagios, low, high, strict=sign in ("<=", ">="))
 
 
 def _range(metric: str, text: str, severity: Severity) -> Limit:

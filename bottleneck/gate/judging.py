@@ -64,8 +64,7 @@ def judge(
         earlier = baseline.together(baselines, report)
         judged += baseline.judged_by(report, diagnosis, earlier, tolerance)
         judged += baseline.drift_lines(baselines, report, tolerance)
-    has_terms = bool(expectations or baselines)
-    return _judgement(judged, report, diagnosis, age_seconds, has_terms)
+    return _judgement(judged, report, diagnosis, age_seconds, bool(expectations or baselines))
 
 
 def nothing_to_judge(sentence: str, report: Report | None = None) -> Judgement:
@@ -168,8 +167,7 @@ def _limits(expectations: Iterable[Expectation], readings: dict[str, Reading]) -
                 line = {}
                 lines.append((each.metric, line))
             line[each.severity] = each
-    for metric, line in lines:
-        yield _limit(line, metrics.metric_reading(readings, metric))
+    yield from (_limit(line, metrics.metric_reading(readings, metric)) for metric, line in lines)
 
 
 def _limit(line: dict[str, Limit], reading: Reading) -> Ruling:

@@ -114,8 +114,7 @@ def readings(report: Report, diagnosis: Diagnosis, verified: bool = False) -> di
 
 def metric_reading(by_name: Mapping[str, Reading], metric: str) -> Reading:
     """Returns the reading of a metric; one that was not tried has no value."""
-    why = "not in the report"
-    return by_name.get(metric) or Reading(metric, unit(metric), None, why)
+    return by_name.get(metric) or Reading(metric, unit(metric), None, "not in the report")
 
 
 def _copies(report: Report, diagnosis: Diagnosis, verified: bool = False) -> Iterator[Reading]:

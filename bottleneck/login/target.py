@@ -135,8 +135,7 @@ def _user_and_rest(text: str) -> tuple[str | None, str]:
     A password may hold any character, a slash too, so that it may reach to the last @.
     """
     authority, slash, path = text.partition("/")
-    userinfo = text.rpartition("@")[0]
-    if ":" in unquote(userinfo):
+    if ":" in unquote(text.rpartition("@")[0]):
         raise _refusal(
             "TARGET: must not contain a password, other users can read it; use --auth-file FILE, "
             "and write %40 for an @ in a folder"

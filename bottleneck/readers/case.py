@@ -6,17 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from bottleneck.estimate.observations import (
-    SCHEMA,
-    SECURITIES,
-    SUPPLIED_COPIES,
-    UNTITLED,
-    Copy,
-    Disk,
-    Observations,
-    Path,
-    Tcp,
-)
+from bottleneck.estimate import observations
 from bottleneck.readers.figure import Figure
 from bottleneck.report.report import ReportError
 from bottleneck.text import units
@@ -28,26 +18,27 @@ RECORDS = ("client", "server", "path")
 EXAMPLE = "write for example 'pull 38MB/s' or 'push 12MB/s cached smb1 robocopy'"
 
 
-def case_of_figures(figures: Iterable[Figure], date: str) -> Observations:
+def case_of_figures(figures: Iterable[Figure], date: str) -> observations.Observations:
     """Returns figures as observations; they contain no file name."""
     figures = tuple(figures)
-    paths = [each for each in figures if isinstance(each, Path)]
+    paths = [each for each in figures if isinstance(each, observations.Path)]
     trips = [each.rtt for each in paths if each.rtt is not None]
     losses = [each.loss for each in paths if each.loss is not None]
-    path = Path(min(trips, default=None), max(losses, default=None))
-    return Observations(
-        schema=SCHEMA,
-        title=UNTITLED,
+    return observations.Observations(
+        schema=observations.SCHEMA,
+        title=observations.UNTITLED,
         date=date,
-        path=path if paths else None,
+        path=observations.Path(min(trips, default=None), max(losses, default=None))
+        if paths
+        else None,
         notes=tuple(each for each in figures if isinstance(each, str)),
-        tcp=tuple(each for each in figures if isinstance(each, Tcp)),
-        disk=tuple(each for each in figures if isinstance(each, Disk)),
-        copy=tuple(each for each in figures if isinstance(each, Copy)),
+        tcp=tuple(each for each in figures if isinstance(each, observations.Tcp)),
+        disk=tuple(each for each in figures if isinstance(each, observations.Disk)),
+        copy=tuple(each for each in figures if isinstance(each, observations.Copy)),
     )
 
 
-def joined_case(parts: Sequence[Observations]) -> Observations:
+def joined_case(parts: Sequence[observations.Observations]) -> observations.Observations:
     """Returns the observations of one case; the first wins if several have a figure."""
     values: dict[str, Any] = {
         name: tuple(each for part in parts for each in getattr(part, name)) for name in LISTS
@@ -68,15 +59,15 @@ def _merged_record(records: Sequence[Any]) -> Any:
     return replace(present[0], **values)
 
 
-def copy_of(text: str) -> Copy:
+def copy_of(text: str) -> observations.Copy:
     """Parses a copy in words: `push 12 MB/s uncached smb1 robocopy`.
 
     Without a word for it, the source counts as uncached. Errors: ReportError.
     """
     words = text.split()
     name, cache = (words or [""])[0].lower(), "uncached"
-    copy = Copy(copy=f"{name}.{cache}", rate=None)
-    if copy.copy not in SUPPLIED_COPIES:
+    copy = observations.Copy(copy=f"{name}.{cache}", rate=None)
+    if copy.copy not in observations.SUPPLIED_COPIES:
         raise ReportError(f"{text[:40]!r} has no direction: {EXAMPLE}")
     rest, tools = words[1:], []
     while rest:
@@ -86,7 +77,7 @@ def copy_of(text: str) -> Copy:
         lower, (key, _, value) = word.lower(), word.lower().partition("=")
         if lower in ("cached", "uncached"):
             copy = replace(copy, copy=f"{name}.{lower}")
-        elif lower in SECURITIES:
+        elif lower in observations.SECURITIES:
             copy = replace(copy, security=lower)
         elif key == "client-cpu":
             copy = replace(copy, client_cpu=_share(value))
@@ -111,7 +102,7 @@ def _share(text: str) -> float:
     return int(percent) / 100
 
 
-def _copy_with_size(copy: Copy, word: str) -> Copy:
+def _copy_with_size(copy: observations.Copy, word: str) -> observations.Copy:
     """Returns a copy with a rate or a size. Errors: ReportError."""
     is_size = word[-1] in "Bb" and "/" not in word and not word.lower().endswith("ps")
     try:

@@ -31,9 +31,7 @@ def text_of(content: bytes) -> str:
     except UnicodeDecodeError:
         text = content.decode("cp1252", "replace")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if _is_json(text):
-        return text
-    return "\n".join(line[:LONGEST_LINE] for line in text.split("\n"))
+    return text if _is_json(text) else "\n".join(line[:LONGEST_LINE] for line in text.split("\n"))
 
 
 def _is_json(text: str) -> bool:

@@ -155,9 +155,8 @@ def _tool() -> Schema:
         "description": "Command line that repeats the run, without secrets; absent in old reports.",
         **_list({"type": "string"}),
     }
-    words = "Versions of this tool and of the programs that it used."
     return {
-        "description": words,
+        "description": "Versions of this tool and of the programs that it used.",
         **_object({"version": {"type": "string"}, "command": command}, "command"),
     }
 
@@ -172,7 +171,6 @@ def _outcomes() -> Schema:
     rates = _record(Spread)
     rates["properties"]["runs"] = {"type": "integer", "minimum": 1}
     rate_words = "Payload; derived from the runs. Absent where a test moves none."
-    windows = {"window_rates_bytes_per_second": _list(_ref("amount"))}
     measured = {
         "kind": {"const": "measured"},
         "bytes_per_second": {"description": rate_words, **rates},
@@ -182,10 +180,9 @@ def _outcomes() -> Schema:
         "details": {
             "description": "What only this test knows; the unit is the last word of each name.",
             "type": "object",
-            "properties": windows,
+            "properties": {"window_rates_bytes_per_second": _list(_ref("amount"))},
         },
     }
-    failed = {"kind": {"const": "failed"}, "error": text, "samples": run}
     return {
         "step": _object({**step, "why": why, "outcome": {"oneOf": outcomes}}, "why"),
         "run": {
@@ -206,7 +203,7 @@ def _outcomes() -> Schema:
         },
         "failed": {
             "description": "It was tried and failed; the samples end at the failure.",
-            **_object(failed, "samples"),
+            **_object({"kind": {"const": "failed"}, "error": text, "samples": run}, "samples"),
         },
         "measured": _object(measured, "bytes_per_second", "runs"),
     }
@@ -247,7 +244,12 @@ def _field(name: str, kind: Any) -> Schema:
     if dataclasses.is_dataclass(kind):
         assert isinstance(kind, type)
         return _ref(NAMED[kind]) if kind in NAMED else _record(kind)
-    return _plain(kind)
+    return {
+        float: _ref("amount"),
+        int: {"type": "integer", "minimum": 0},
+        str: {"type": "string"},
+        bool: {"type": "boolean"},
+    }.get(kind, {})
 
 
 def _or_null(kind: Any) -> Schema:
@@ -256,15 +258,6 @@ def _or_null(kind: Any) -> Schema:
         return _ref(names[kind]) if kind in names else {"type": ["boolean", "null"]}
     form = _field("", kind)
     return {"anyOf": [form, NULL] if kind in (InterfaceFacts, FolderFacts) else [NULL, form]}
-
-
-def _plain(kind: Any) -> Schema:
-    return {
-        float: _ref("amount"),
-        int: {"type": "integer", "minimum": 0},
-        str: {"type": "string"},
-        bool: {"type": "boolean"},
-    }.get(kind, {})
 
 
 def _object(properties: Schema, *missing: str) -> Schema:

@@ -166,8 +166,7 @@ def write(path: str | Path, text: str, mode: int | None = None) -> None:
             os.fsync(fd)
             if not is_named:
                 # Python passes AT_SYMLINK_FOLLOW on only beside a folder's descriptor.
-                source = f"/proc/self/fd/{fd}"
-                os.link(source, temporary, dst_dir_fd=folder, follow_symlinks=True)
+                os.link(f"/proc/self/fd/{fd}", temporary, dst_dir_fd=folder, follow_symlinks=True)
         # Another file may have taken a name since: rename() would replace it.
         again, status = check(path)
         same = os.path.samestat(os.fstat(folder), os.stat(place)) and _is_at(folder, name, status)
@@ -222,8 +221,7 @@ def _refuse_device(status: os.stat_result) -> None:
     if stat.S_ISSOCK(status.st_mode):
         raise OSError(errno.ENXIO, "a socket; use a file")
     if stat.S_ISCHR(status.st_mode) and not _is_terminal_or_null(status.st_rdev):
-        text = "a device, not a terminal; use a file"
-        raise OSError(errno.ENODEV, text)
+        raise OSError(errno.ENODEV, "a device, not a terminal; use a file")
 
 
 def _is_terminal_or_null(number: int) -> bool:

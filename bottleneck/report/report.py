@@ -169,8 +169,7 @@ def _run_to_json(run: Run) -> list[list[float]]:
 def median_run(outcome: Measured) -> Run:
     """Returns the run with the median rate; of an even number the one below the middle."""
     ordered = sorted(outcome.runs, key=run_rate)
-    middle = statistics.median_low(range(len(ordered)))
-    return ordered[middle]
+    return ordered[statistics.median_low(range(len(ordered)))]
 
 
 def dumps(report: Report, diagnosis: object) -> str:
@@ -227,9 +226,7 @@ def from_elsewhere(document: dict[str, Any]) -> Report:
 
 def from_json(document: dict[str, Any]) -> Report:
     """Reads a parsed document strictly; unknown keys and the diagnosis are ignored.
-
-    Errors: ReportError, one line.
-    """
+    Errors: ReportError, one line."""
     try:
         return _report(document)
     except typed.NotTyped as error:

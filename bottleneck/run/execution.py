@@ -85,8 +85,7 @@ class Session:
         """
         target = self.options.target
         if not target.path:
-            address = world.server_address(target.host, target.port)
-            self.world = replace(self.world, address=address)
+            self.world = replace(self.world, address=world.server_address(target.host, target.port))
         self.world = world.client_of(self.world, stack)
         preloaded: Callable[[], Any] | None = None
         if self.world.opens_share:
@@ -170,9 +169,7 @@ def carried_out(tasks: Tasks[T], execute: Callable[[Any], Any]) -> T:
 
 def execute(task: Task, world: World, files: Files, clock: Clock, log: Log) -> Result:
     """Carries out one run of a step: opens its other end, starts and watches it.
-
-    Raises the errors of Host.initiate.
-    """
+    Raises the errors of Host.initiate."""
     initiate = world.hosts[plan.side(task.step.initiator)].initiate
     start = partial(initiate, task.engine or task.step.stage, task.setting)
     other = world.hosts.get(OTHER[plan.side(task.step.initiator)]) if task.both else None

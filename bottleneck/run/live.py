@@ -61,10 +61,7 @@ class Feed:
 
     def take(self) -> list[Line] | None:
         """Returns the copies of the latest second; None: it is incomplete. Waits for data.
-
-        Raises:
-            Refused, Unavailable: the error that ended the watch.
-        """
+        Errors: Refused, Unavailable: the error that ended the watch."""
         chunk = os.read(self.child.events_fd, MOST_BYTES)
         *lines, self.rest = (self.rest + chunk).split(b"\n")
         if not lines:
@@ -100,9 +97,7 @@ def _end_error(event: dict[str, Any]) -> Exception:
 @contextmanager
 def open_feed(pid: int, address: str) -> Iterator[Feed]:
     """Watches during the block; pid, address: choose the copies (running_copies.CopyFilter).
-
-    Raises Unavailable: this system does not show other processes.
-    """
+    Raises Unavailable: this system does not show other processes."""
     require_procfs()
     # Existing objects stay: collecting them again and again would cost more than the watch.
     gc.freeze()
@@ -127,10 +122,7 @@ def _watch(tell: Tell, control_fd: int, pid: int, address: str) -> None:
                 times[each.identity] = [[e.component, e.side, e.ratio] for e in time_shares]
         for identity in times.keys() - {each.identity for each in copies}:
             del times[identity]
-        lines = [
-            (_name(each.running), each.bytes_per_second, times.get(each.identity, ()))
-            for each in copies
-        ]
+        lines = [(_name(e.running), e.bytes_per_second, times.get(e.identity, ())) for e in copies]
         tell({"lines": lines, "unwatched": unwatched, "cpu_seconds": cpu_seconds})
 
     live_copies.watch(emit, control_fd, pid, address)

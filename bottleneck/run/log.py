@@ -277,9 +277,7 @@ class Log:
             details["cache"] = {**details["cache"], "proven": proven}
         if failures:
             details["failed_runs"] = failures
-        return Measured(
-            tuple(each.run for each in repeats), middle.initiator, middle.responder, details
-        )
+        return Measured(tuple(e.run for e in repeats), middle.initiator, middle.responder, details)
 
 
 def _interface_counts(step: Step, ran: Result) -> dict[str, Any]:

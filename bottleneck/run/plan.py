@@ -228,8 +228,7 @@ DISK_CHOICES = frozenset(("block_bytes", "depth", "pattern", "verb"))
 
 def check_disk(options: Options) -> None:
     """Raises Refused, "usage", for options of the disk stage that exclude each other."""
-    choices = DISK_CHOICES & options.settings.keys()
-    if choices and options.file is not None:
+    if DISK_CHOICES & options.settings.keys() and options.file is not None:
         raise Refused(
             "usage", "--file: not allowed with --block-size, --depth, --pattern or --access"
         )

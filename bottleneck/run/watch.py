@@ -158,10 +158,7 @@ class Watch:
 
     def observe(self, wait: Wait) -> None:
         """Watches for the requested time, until the copy ends or wait() returns False.
-
-        Raises:
-            AgentLost: this host's own agent is gone.
-        """
+        Errors: AgentLost: this host's own agent is gone."""
         seconds = self.options.seconds
         observations: dict[Side, Observation] = {}
         with ExitStack() as stack:
@@ -262,10 +259,9 @@ class Watch:
 
 def _program(running: Running) -> dict[str, Any]:
     """Returns name, process, connections and folders of the program that copies here."""
-    places = {"reads": running.reads, "writes": running.writes}
     folders = {
         name: {"folder": place.folder, "filesystem": place.filesystem}
-        for name, place in places.items()
+        for name, place in {"reads": running.reads, "writes": running.writes}.items()
         if place is not None
     }
     process = {"name": running.program, "process": next(iter(running.pids), None)}

@@ -9,18 +9,8 @@ from typing import Any
 from bottleneck.report.report import Step
 from bottleneck.run import watched_sockets
 from bottleneck.run.plan import Side
-from probes.core import lenient
+from probes.core import lenient, records
 from probes.core.copy_trace import IDLE, ProgramLook, SocketLook
-from probes.core.records import (
-    SMB_PORTS,
-    Details,
-    Measured,
-    Outcome,
-    Sample,
-    Skipped,
-    Usage,
-    run_rate,
-)
 from probes.watch.running_copies import LEAST_BYTES, Link, Running
 from probes.watch.socket_watch import Observations
 
@@ -46,7 +36,7 @@ class End:
 class Transfer:
     """Bytes of the copy over time."""
 
-    run: tuple[Sample, ...]
+    run: tuple[records.Sample, ...]
     pushes: bool
     """Whether the client is the sender."""
     began_seconds: float
@@ -85,13 +75,10 @@ def mirror(link: Link) -> dict[str, Any]:
 
 
 def step_of(
-    here: Side, ends: Mapping[Side, End], usages: Mapping[Side, Usage], seconds: float
-) -> tuple[Step, Outcome]:
+    here: Side, ends: Mapping[Side, End], usages: Mapping[Side, records.Usage], seconds: float
+) -> tuple[Step, records.Outcome]:
     """Returns the step of a watch, by the host on which it was started.
-
-    Raises:
-        ValueError: an agent's observations are malformed.
-    """
+    Errors: ValueError: an agent's observations are malformed."""
     by_side = {side: watched_sockets.parse_observations(end.reply) for side, end in ends.items()}
     link = ends[here].running.link
     over = _protocol(link)
@@ -105,7 +92,9 @@ def step_of(
     transfer = moved_in(by_side[here], here, link)
     if transfer is None:
         setting.update(copy="pull", verb="pull")
-        return Step(STAGE, setting, here), Skipped("it transferred nothing during the observation")
+        return Step(STAGE, setting, here), records.Skipped(
+            "it transferred nothing during the observation"
+        )
     transfer = transfer.scaled_to(ends[here].running.share_ratio)
     verb = "push" if transfer.pushes else "pull"
     sender: Side = "client" if transfer.pushes else "server"
@@ -114,14 +103,16 @@ def step_of(
     source = {True: ".uncached", False: ".cached", None: ""}[from_disk]
     setting.update(copy=f"{verb}{source}", verb=verb)
     other = usages.get(watched_sockets.OTHER[here])
-    return Step(STAGE, setting, here), Measured((transfer.run,), usages[here], other, details)
+    return Step(STAGE, setting, here), records.Measured(
+        (transfer.run,), usages[here], other, details
+    )
 
 
 def _protocol(link: Link | None) -> str:
     if link is None:
         return "disk"
     port = link.own_port if link.serving else link.peer_port
-    return "smb" if port in SMB_PORTS else "tcp"
+    return "smb" if port in records.SMB_PORTS else "tcp"
 
 
 def _dialect(ends: Mapping[Side, End]) -> str:
@@ -154,10 +145,10 @@ def _transfer_of(
     """Returns samples from the first count on; None: nothing moved, or it is unknown."""
     figures = [(look.elapsed_seconds, getattr(look, name)) for look in looks]
     counted = [(seconds, count) for seconds, count in figures if count is not None]
-    samples: list[Sample] = []
+    samples: list[records.Sample] = []
     for seconds, count in counted:
-        sample = Sample(seconds - counted[0][0], int(count - counted[0][1]))
-        last = samples[-1] if samples else Sample(0.0, 0)
+        sample = records.Sample(seconds - counted[0][0], int(count - counted[0][1]))
+        last = samples[-1] if samples else records.Sample(0.0, 0)
         if sample.elapsed_seconds < last.elapsed_seconds or sample.moved_bytes < last.moved_bytes:
             raise ValueError("an observation has counts that run backwards")
         samples.append(sample)
@@ -168,12 +159,12 @@ def _transfer_of(
     # A pause of a window or more is the copy's end; a shorter one belongs to it.
     ended = samples[-1].elapsed_seconds - samples[end].elapsed_seconds >= WINDOW_SECONDS
     run = tuple(samples[: end + 1] if ended else samples)
-    if run_rate(run) > lenient.LARGEST:
+    if records.run_rate(run) > lenient.LARGEST:
         raise ValueError("an observation has a rate that is out of range")
     return Transfer(run, pushes, counted[0][0])
 
 
-def window_rates(run: Sequence[Sample]) -> list[float]:
+def window_rates(run: Sequence[records.Sample]) -> list[float]:
     """Returns rates of consecutive windows of a second, bytes per second, without the rest."""
     window_list, start = [], run[0]
     for each in run[1:]:
@@ -186,9 +177,9 @@ def window_rates(run: Sequence[Sample]) -> list[float]:
 
 def details_of(
     by_side: Mapping[Side, Observations], sender: Side, transfer: Transfer, link: Link | None
-) -> Details:
+) -> records.Details:
     total = transfer.run[-1].moved_bytes
-    details: Details = {
+    details: records.Details = {
         "window_rates_bytes_per_second": window_rates(transfer.run),
         **_time(by_side, transfer),
     }
@@ -226,7 +217,7 @@ def _disk_wait_ratio(observations: Observations) -> float:
     return sum(waits) / len(waits) if waits else 0.0
 
 
-def _time(by_side: Mapping[Side, Observations], transfer: Transfer) -> Details:
+def _time(by_side: Mapping[Side, Observations], transfer: Transfer) -> records.Details:
     """Returns the trace of the copy's program, and the looks of each host."""
     began, lasted = transfer.began_seconds, transfer.run[-1].elapsed_seconds
     bins = [

@@ -157,16 +157,15 @@ def connection_details(sender_end: Connection | None, receiver_end: Connection |
         (sender_end.sender if sender_end else None),
         (receiver_end.receiver if receiver_end else None),
     )
-    server = next(
-        (each.process for each in (sender_end, receiver_end) if each and each.process), None
-    )
     figures = {
         **limits.step_details(sender or {}, receiver or {}, congestion_control),
         "sender_seen": sender_end is not None,
         "receiver_seen": receiver_end is not None,
         "send_buffer_bytes": sender_end.send_buffer_bytes if sender_end else None,
         "receive_buffer_bytes": receiver_end.receive_buffer_bytes if receiver_end else None,
-        "process": server,
+        "process": next(
+            (each.process for each in (sender_end, receiver_end) if each and each.process), None
+        ),
     }
     return {name: value for name, value in figures.items() if value is not None}
 
@@ -284,8 +283,7 @@ def _settings(watched: Watching, peer: Endpoint, seconds: float) -> dict[Side, A
     if watched.step.stage not in STAGES or not is_reachable or mount.get("remote") is False:
         return {}
     addresses = {side: world.address_of(side) for side in OTHER}
-    mount_port = port_of(mount.get("options", ""))
-    port = peer.port or mount_port or world.options.target.port
+    port = peer.port or port_of(mount.get("options", "")) or world.options.target.port
     watches = settings(OTHER[watched.asker], addresses, port, seconds)
     folders = {side: world.facts[side].folder for side in world.facts}
     devices = {side: folder.device for side, folder in folders.items() if folder}

@@ -278,6 +278,16 @@ def add_samba_config(world: World, files: Files, log: Log) -> World:
     return replace(world, samba_config=settings)
 
 
+@dataclass
+class RunState:
+    """World, clock, log and files of a run, which its steps share."""
+
+    world: World
+    clock: Clock
+    log: Log
+    files: Files
+
+
 def so_far(world: World, clock: Clock, log: Log, files: Files) -> Report:
     client, opened = world.facts.get("client"), files.share.facts
     return Report(

@@ -1,4 +1,2 @@
 """Quantities to words and back, and foreign text made safe to show.
-
-It imports nothing of this project. Begin with units.py.
-"""
+It imports nothing of this project. Begin with units.py."""

@@ -24,9 +24,7 @@ def safe(text: object, longest: int = LONGEST) -> str:
         piece = _escape(character) if _is_unsafe(character) else character
         pieces.append(piece)
         length += len(piece)
-    if length <= longest:
-        return "".join(pieces)
-    return "".join(pieces)[: longest - 3] + "..."
+    return "".join(pieces) if length <= longest else "".join(pieces)[: longest - 3] + "..."
 
 
 def _is_unsafe(character: str) -> bool:

@@ -209,9 +209,7 @@ def seconds_text(seconds: float) -> str:
     if seconds >= 59.95:
         minutes, rest = divmod(round(seconds), 60)
         hours = round(seconds / 60) // 60
-        if hours:
-            return f"{hours} h {round(seconds / 60) % 60} min"
-        return f"{minutes} min {rest} s"
+        return f"{hours} h {round(seconds / 60) % 60} min" if hours else f"{minutes} min {rest} s"
     if seconds >= 0.9995 or seconds == 0:
         return f"{_figure(seconds)} s"
     if seconds >= 0.0009995:
@@ -246,9 +244,7 @@ def cost_text(seconds_per_byte: float) -> str:
 
 def parse_size(text: str) -> int:
     """Parses bytes from `268435456`, `256MiB`, `1GB` (decimal), `1.5 GiB`.
-
-    Errors: UnitError for anything else; `100M` is refused: it may mean 10^8 or 100 x 2^20.
-    """
+    Errors: UnitError for anything else; `100M` is refused: it may mean 10^8 or 100 x 2^20."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         example = "write for example 256MiB or 1GB"

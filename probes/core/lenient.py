@@ -84,17 +84,9 @@ def array(value: object) -> List[Any]:
     return list(value) if isinstance(value, (list, tuple)) else []
 
 
-def _text(value: Any) -> Optional[str]:
-    return value if isinstance(value, str) else None
-
-
-def _truth(value: Any) -> Optional[bool]:
-    return value if isinstance(value, bool) else None
-
-
 _SCALARS: Dict[Any, Callable[[Any], Any]] = {
     float: amount,
     Positive: positive,
-    str: _text,
-    bool: _truth,
+    str: lambda value: value if isinstance(value, str) else None,
+    bool: lambda value: value if isinstance(value, bool) else None,
 }

@@ -70,16 +70,12 @@ def parse(hint: Any, value: object, where: str, exact: bool = False) -> Any:
         return tuple(parse(arguments[0], each, f"{where}[{index}]", exact) for index, each in items)
     if origin is dict:
         pairs = mapping(value, where).items()
-        return {
-            key: parse(arguments[1], each, f"{where}[{key[:40]!r}]", exact) for key, each in pairs
-        }
+        return {key: parse(arguments[1], e, f"{where}[{key[:40]!r}]", exact) for key, e in pairs}
     if isinstance(hint, type) and issubclass(hint, tuple):
         return row(typing.cast("Any", hint), value, where)
     if dataclasses.is_dataclass(hint):
         return record(typing.cast("type[Any]", hint), value, where, exact)
-    if hint is Any:
-        return value
-    return _SCALARS[hint](value, where)
+    return value if hint is Any else _SCALARS[hint](value, where)
 
 
 def row(kind: Any, value: object, where: str) -> Any:

@@ -83,8 +83,7 @@ class CreatedFolder:
         """Sets a process group, by its leader, that has to end before the folder is removed."""
         started = removal.started_ticks(leader)
         if started is not None:
-            space = removal.pid_space()
-            self._tell({"leader": leader, "started": started, "pid_space": space})
+            self._tell({"leader": leader, "started": started, "pid_space": removal.pid_space()})
 
     def remove(self, seconds: float = 0.0) -> None:
         """Removes it; retries for some seconds. Errors: OSError of the part that stays."""
@@ -134,15 +133,8 @@ REMOVE_SECONDS = 4.0
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NOT_ALLOWED = (errno.EACCES, errno.EPERM)
 LOST = (errno.ENOTCONN, errno.EHOSTDOWN, errno.ECONNABORTED, errno.ESHUTDOWN, errno.ETIMEDOUT)
-KNOWN_ERRORS = (
-    *NO_ROOM,
-    *NOT_ALLOWED,
-    *LOST,
-    errno.EROFS,
-    errno.ESTALE,
-    errno.ENOENT,
-    errno.ENOTDIR,
-)
+GONE = (errno.EROFS, errno.ESTALE, errno.ENOENT, errno.ENOTDIR)
+KNOWN_ERRORS = (*NO_ROOM, *NOT_ALLOWED, *LOST, *GONE)
 """Errors for which refusal() has a message."""
 
 
@@ -192,13 +184,8 @@ def hold(setting: Setting, peer: Endpoint) -> Iterator[Endpoint]:
             began = time.monotonic()
             written = _fill(opened[0], setting, size_bytes)
             seconds = time.monotonic() - began
-        facts = {
-            "size_bytes": written,
-            "seconds": seconds,
-            "free_bytes": free,
-            "total_bytes": total,
-        }
-        yield Endpoint(folder=path, facts=facts)
+        space = {"free_bytes": free, "total_bytes": total}
+        yield Endpoint(folder=path, facts={"size_bytes": written, "seconds": seconds, **space})
 
 
 @contextmanager

@@ -79,8 +79,7 @@ def mount_of(path: str, entries: list[MountEntry]) -> MountEntry | None:
     """Returns the mount that shows an absolute, resolved path: the longest, the last of equals."""
     best = None
     for entry in entries:
-        prefix = entry.point.rstrip("/") + "/"
-        if not (path + "/").startswith(prefix):
+        if not (path + "/").startswith(entry.point.rstrip("/") + "/"):
             continue
         if best is None or len(entry.point) >= len(best.point):
             best = entry

@@ -68,9 +68,7 @@ def fitting_size_in(
 def no_room(free_bytes: int, total_bytes: int, needed_bytes: int) -> str:
     """Returns the message that a file does not fit, with all figures and the remedy."""
     lacking = -(-(reserve_bytes(total_bytes) + needed_bytes - free_bytes) // MIB)
-    free, reserve = (
-        f"{round(each / MIB, 1):g} MiB" for each in (free_bytes, reserve_bytes(total_bytes))
-    )
+    free, reserve = (f"{round(e / MIB, 1):g} MiB" for e in (free_bytes, reserve_bytes(total_bytes)))
     return (
         f"not enough free space: {free} are free, {reserve} stay free (a tenth, at most 2 GiB), "
         f"and a test file needs {needed_bytes // MIB} MiB; free at least {lacking} MiB more or use "

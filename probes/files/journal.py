@@ -297,8 +297,7 @@ def _read(fd: int) -> Facts:
 
 def _is_sound(facts: Facts) -> bool:
     """Whether each fact exists and has its type."""
-    on_share = facts.get("kind") == SHARE
-    needed = {"time"} if on_share else {"time", "folder_dev", "folder_ino"}
+    needed = {"time"} if facts.get("kind") == SHARE else {"time", "folder_dev", "folder_ino"}
     if "leader" in facts:
         needed.add("started")
     numbers = [facts.get(each) for each in needed | (NUMBERS & set(facts))]

@@ -151,8 +151,7 @@ def state(fd: int, size_bytes: int) -> CacheState | None:
     span = _Range(0, size_bytes)
     if not sys.platform.startswith("linux") or _filesystem_number(fd) in OTHER_CACHES:
         return None
-    answer = LIBC.syscall(CACHESTAT, fd, ctypes.byref(span), ctypes.byref(counts), 0)
-    if answer == 0:
+    if LIBC.syscall(CACHESTAT, fd, ctypes.byref(span), ctypes.byref(counts), 0) == 0:
         dirty = (counts.dirty + counts.writeback) * PAGE_BYTES
         return CacheState(min(1.0, counts.cached / pages), dirty)
     if ctypes.get_errno() == errno.ENOSYS and os.geteuid() in (0, os.fstat(fd).st_uid):

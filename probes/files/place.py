@@ -108,9 +108,7 @@ def describe(file_map: FileMap, size_bytes: int, volume: Optional[Volume], real:
 def _ratios(parts: List[Extent], start_bytes: int, device_bytes: int) -> Details:
     """Returns the span and the centre, by bytes, of a file's pieces."""
     total = sum(each.length_bytes for each in parts)
-    middle = sum(
-        (each.physical_bytes + each.length_bytes / 2) * each.length_bytes for each in parts
-    )
+    middle = sum((e.physical_bytes + e.length_bytes / 2) * e.length_bytes for e in parts)
     first = min(each.physical_bytes for each in parts)
     end = max(each.physical_bytes + each.length_bytes for each in parts)
     return {

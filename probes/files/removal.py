@@ -73,8 +73,7 @@ def remove(parent: int, facts: Facts) -> str:
         # Before rmdir: a file server does not remove a folder that was listed and is still open.
         os.close(folder)
     try:
-        now = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        if not os.path.samestat(now, status):
+        if not os.path.samestat(os.stat(name, dir_fd=parent, follow_symlinks=False), status):
             return OTHER
         os.rmdir(name, dir_fd=parent)
     except FileNotFoundError:

@@ -266,8 +266,7 @@ def _ratio_of(start: Counters, end: Counters, record: str, name: str) -> float |
     then, now = _both(start, end, record, name)
     if then is None or now is None:
         return None
-    wall_seconds = end.clock_seconds - start.clock_seconds
-    return min(1.0, max(0.0, float(now - then)) / wall_seconds)
+    return min(1.0, max(0.0, float(now - then)) / (end.clock_seconds - start.clock_seconds))
 
 
 def _cores(
@@ -317,9 +316,7 @@ def _busiest_seconds(start: Counters, end: Counters) -> float:
     grown = _threads_growth(start, end)
     living = {(each.pid, each.started_ticks) for each in end.processes}
     earlier = {(each.pid, each.started_ticks): each for each in start.processes}
-    ended = sum(
-        each.cpu_seconds + each.reaped_seconds for key, each in earlier.items() if key not in living
-    )
+    ended = sum(e.cpu_seconds + e.reaped_seconds for key, e in earlier.items() if key not in living)
     reaped = 0.0
     for each in end.processes:
         old = earlier.get((each.pid, each.started_ticks))
@@ -337,9 +334,7 @@ def _other_seconds(
     interrupt_seconds: float,
 ) -> float:
     counted = end.other_cpu_seconds - start.other_cpu_seconds
-    hidden = 0.0
-    if not end.others_complete:
-        hidden = busy_seconds - interrupt_seconds - copy_seconds
+    hidden = busy_seconds - interrupt_seconds - copy_seconds if not end.others_complete else 0.0
     return min(busy_seconds, max(0.0, counted, hidden))
 
 
@@ -376,6 +371,4 @@ def _run_delay_seconds(start: Counters, end: Counters) -> float | None:
 
 def _growth(start: int | None, end: int | None) -> int | None:
     """Returns the growth of a counter; None: one is missing, or it ran backwards (a reset)."""
-    if start is None or end is None or end < start:
-        return None
-    return end - start
+    return None if start is None or end is None or end < start else end - start

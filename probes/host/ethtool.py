@@ -239,8 +239,7 @@ def _counts(ask: Ask) -> Dict[str, int]:
     if not 0 < count <= MOST_STATISTICS:
         return {}
     length = 12 + count * STRING_BYTES + SPARE_BYTES
-    filled = struct.pack("=II", STATISTICS_SET, count)
-    names = parse_names(ask(GSTRINGS, length, filled))
+    names = parse_names(ask(GSTRINGS, length, struct.pack("=II", STATISTICS_SET, count)))
     if not any(map(matters, names)):
         return {}
     length = 8 + count * 8 + SPARE_BYTES

@@ -31,12 +31,7 @@ from probes.system.child import NoAnswer, call_until
 from probes.system.platform import os
 from probes.system.proc import text, word
 
-BUFFER_SYSCTLS = (
-    "net.core.rmem_max",
-    "net.core.wmem_max",
-    "net.ipv4.tcp_rmem",
-    "net.ipv4.tcp_wmem",
-)
+BUFFER_SYSCTLS = "net.core.rmem_max net.core.wmem_max net.ipv4.tcp_rmem net.ipv4.tcp_wmem".split()
 
 HYPERVISOR_VENDORS = {
     "qemu": "kvm",

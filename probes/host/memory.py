@@ -82,6 +82,5 @@ def _device_limit(device: str | None, sys: Path) -> int | None:
     for each in (folder, folder.parent):  # a partition has its disk's
         limit = text(each / "bdi/max_bytes").strip()
         if limit.isdigit():
-            strict = text(each / "bdi/strict_limit").strip() == "1"
-            return int(limit) if strict else None
+            return int(limit) if text(each / "bdi/strict_limit").strip() == "1" else None
     return None

@@ -84,7 +84,7 @@ def find(attempt: Attempt, deadline: float) -> Tuple[int, Optional[Details]]:
         stalls = min([stalls, *(size for size in stalled_sizes if size > passes)])
     if not passes:
         raise Unavailable(f"no packets of {LEAST_BYTES} bytes or more arrive")
-    if not _stall_again(attempt, stalls):
+    if attempt(stalls).passed is not False:
         raise Unavailable("full-size packets are lost sometimes, but not because of their size")
     return max(full), {"passes_bytes": passes, "stalls_bytes": stalls}
 
@@ -110,11 +110,6 @@ def sizes_between(passes: int, stalls: int) -> List[int]:
 def _try_at_once(attempt: Attempt, sizes: Sequence[int]) -> List[Trial]:
     with ThreadPoolExecutor(len(sizes)) as pool:
         return list(pool.map(attempt, sizes))
-
-
-def _stall_again(attempt: Attempt, size: int) -> bool:
-    """Whether the smallest size that did not pass fails once more."""
-    return attempt(size).passed is False
 
 
 SEGMENTS = 4

@@ -204,9 +204,7 @@ def receive(udp: socket.socket, buffer: bytearray) -> Tuple[int, int]:
 
 def send(udp: socket.socket, content: bytearray) -> bool:
     """Sends one datagram; returns whether this host's own queue took it.
-
-    Raises RuntimeError where it does not fit into a packet, or nobody listens.
-    """
+    Raises RuntimeError where it does not fit into a packet, or nobody listens."""
     try:
         udp.send(content)
     except ConnectionRefusedError:
@@ -239,8 +237,7 @@ def hear_hello(
             content, sender = udp.recvfrom(2048)
         except (*SILENT, ConnectionRefusedError):
             continue
-        is_hello = hmac.compare_digest(content, hello(token))
-        if is_hello and sender[0] == other[0]:
+        if hmac.compare_digest(content, hello(token)) and sender[0] == other[0]:
             return int(sender[1])
     return None
 

@@ -70,9 +70,7 @@ class Sender:
 
     def run(self) -> Details:
         """Sends; returns sent (datagrams), sent_bytes_per_second and pace_ratio.
-
-        Raises EOFError where the control connection is closed meanwhile.
-        """
+        Raises EOFError where the control connection is closed meanwhile."""
         size, control = self.payload_bytes, self.meeting.control
         planned = self.pace.planned_datagrams(size)
         gap = size / self.pace.bytes_per_second
@@ -158,9 +156,7 @@ class Receiver:
 
     def watch(self) -> Generator[Sample, None, None]:
         """Yields samples from the first arrival to a Last; the first datagram opens the window.
-
-        Raises EOFError where the control connection is closed meanwhile.
-        """
+        Raises EOFError where the control connection is closed meanwhile."""
         opened = False
         deadline = time.monotonic() + self.pace.seconds + port.STALL_SECONDS
         try:
@@ -207,9 +203,8 @@ class Receiver:
         drops = datagrams.count_drops(self.udp)
         if drops is not None and self.dropped_before is not None:
             drops = (drops - self.dropped_before) & 0xFFFFFFFF
-        sent = self.sent or 0
         return {
-            **account(self.tally, sent, drops),
+            **account(self.tally, self.sent or 0, drops),
             **{name: self.sender[name] for name in SENDER_KEYS},
             "payload_bytes": self.payload_bytes,
             "receive_buffer_bytes": self.udp.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF),
@@ -236,8 +231,7 @@ class Receiver:
                 continue
             sent_by, number, sent_ns = HEADER.unpack_from(buffer)
             if length != size or sent_by != token:
-                is_hello = sent_by == token and number == datagrams.HELLO
-                self.greeted = self.greeted or is_hello
+                self.greeted = self.greeted or (sent_by == token and number == datagrams.HELLO)
                 continue
             if tally.take(number, sent_ns, arrived_ns):
                 quiet_since = arrived_ns / 1e9

@@ -65,9 +65,7 @@ class Meeting:
 
     def hear(self, seconds: float) -> Details:
         """Receives a JSON line from the other end.
-
-        Raises RuntimeError where that reports an error, EOFError where none comes in time.
-        """
+        Raises RuntimeError where that reports an error, EOFError where none comes in time."""
         line = _read_line(self.control, seconds, MOST_LINE_BYTES, self.unread)
         try:
             message = _parse_message(line)
@@ -106,8 +104,7 @@ def listen(address: str, serve: Serve, receive_buffer_bytes: int = 0) -> Iterato
     """
     nonce = secrets.token_hex(16)
     listener = _open_listener(address, receive_buffer_bytes)
-    waiting = _Waiting(nonce, serve)
-    threading.Thread(target=_accept, args=(listener, waiting), daemon=True).start()
+    threading.Thread(target=_accept, args=(listener, _Waiting(nonce, serve)), daemon=True).start()
     try:
         yield Endpoint(host=address, port=listener.getsockname()[1], nonce=nonce)
     finally:

@@ -234,8 +234,7 @@ def accept_cold(connection: socket.socket) -> Iterator[Tuple[int, str]]:
         listener.bind((host, 0, *scope))
         listener.listen(_ACCEPTING)
         for _ in range(_ACCEPTING):
-            arguments = (listener, token.encode())
-            threading.Thread(target=_take, args=arguments, daemon=True).start()
+            threading.Thread(target=_take, args=(listener, token.encode()), daemon=True).start()
         yield listener.getsockname()[1], token
     finally:
         port.close(listener)

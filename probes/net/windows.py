@@ -3,19 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import (
-    Any,
-    Container,
-    Dict,
-    Generator,
-    Iterable,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    Tuple,
-    TypeVar,
-)
+from collections.abc import Container, Generator, Iterable, Mapping, Sequence
+from typing import Any, Optional, TypeVar
 
 from probes.core.records import Details
 
@@ -32,11 +21,11 @@ GAIN_RATIO = 1.03
 LEAST_AGAIN_RATIO = 0.8
 """Share of the best rate below which its second run was disturbed."""
 
-Place = Tuple[int, int]
+Place = tuple[int, int]
 """Window and streams of a cell."""
 
 
-def windows_for(bdp_bytes: float) -> Tuple[int, ...]:
+def windows_for(bdp_bytes: float) -> tuple[int, ...]:
     """Returns the windows to try on a path with such a bandwidth-delay product; autotuned first.
 
     They grow by the same factor (2 or more, a power of it) from 16 KiB until one holds twice the
@@ -91,7 +80,7 @@ def choose_next(
     ]
     best = max(_rate(each) for each in cells.values())
 
-    def nearness(place: Place) -> Tuple[float, int, int]:
+    def nearness(place: Place) -> tuple[float, int, int]:
         window, many = place
         single = cells.get((window, fewest))
         expected = 0.0 if single is None else _rate(single) * many / fewest
@@ -105,7 +94,7 @@ def _rate(cell: Details) -> float:
     return float(cell["bytes_per_second"])
 
 
-def _row(window: int, below: int, cells: Mapping[Place, Details]) -> List[float]:
+def _row(window: int, below: int, cells: Mapping[Place, Details]) -> list[float]:
     """Returns the rates of a window's cells with fewer streams, in their order."""
     places = sorted(place for place in cells if place[0] == window and place[1] < below)
     return [_rate(cells[place]) for place in places]
@@ -137,7 +126,7 @@ def _best(cells: Iterable[Details], again_bytes_per_second: Optional[float]) -> 
 
 def knee(
     cells: Iterable[Details], again_bytes_per_second: Optional[float] = None
-) -> Optional[Dict[str, int]]:
+) -> Optional[dict[str, int]]:
     """Returns the cheapest cell with 95 % of the best rate: by streams x window, then streams.
 
     It is an autotuned one only where no fixed window reaches that rate. None: no cells.
@@ -152,7 +141,7 @@ def knee(
     return {"window_bytes": cheapest["window_bytes"], "streams": cheapest["streams"]}
 
 
-def _cost(cell: Details) -> Tuple[bool, int, int]:
+def _cost(cell: Details) -> tuple[bool, int, int]:
     window, streams = int(cell["window_bytes"]), int(cell["streams"])
     return window == AUTOTUNED, window * streams, streams
 

@@ -1,4 +1,2 @@
 """Foreign programs, one file each; no other file runs them: fio, Samba's, iperf3, a copy command.
-
-It imports core, system, sockets and files. Begin with fio.py.
-"""
+It imports core, system, sockets and files. Begin with fio.py."""

@@ -55,8 +55,7 @@ def settings(share: Text = "", address: Address = "", port: Port = SMB_PORT) -> 
     """
     host = socket.gethostname()
     configuration = _configuration(address, port)
-    command = ("--suppress-prompt", "--verbose")
-    output = run_testparm(command, configuration, ANSWER_SECONDS)
+    output = run_testparm(("--suppress-prompt", "--verbose"), configuration, ANSWER_SECONDS)
     sections = parse(output.stdout.decode("utf-8", "replace"))
     if "global" not in sections:
         name = configuration or "smb.conf"
@@ -94,8 +93,7 @@ def _configuration(address: str, port: int) -> Optional[str]:
         raise Unavailable(f"no smbd runs on {host}, or none that its agent can see")
     with contextlib.suppress(OSError, ValueError):
         listening = listeners(address or "0.0.0.0", port)
-        serving = [pid for pid in pids if listening & sockets(pid)]
-        pids = serving or pids
+        pids = [pid for pid in pids if listening & sockets(pid)] or pids
     # Anybody can run a process named smbd with a file of his.
     trusted = [pid for pid in pids if _is_trusted(pid)]
     if not trusted:

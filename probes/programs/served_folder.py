@@ -111,9 +111,7 @@ def _folders_in(folder: str, visited: set[tuple[int, int]]) -> list[os.DirEntry[
         visited.add((status.st_dev, status.st_ino))
         with os.scandir(folder) as entries:
             inner = [each for each in entries if each.is_dir(follow_symlinks=False)]
-            return [
-                each for each in inner if each.stat(follow_symlinks=False).st_dev == status.st_dev
-            ]
+            return [e for e in inner if e.stat(follow_symlinks=False).st_dev == status.st_dev]
     except OSError:
         return []  # unreadable, or removed
 

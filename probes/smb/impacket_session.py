@@ -17,20 +17,12 @@ from impacket import smb
 from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files.free_space import credible_room
+from probes.smb import session
 from probes.smb.facts import CAPABILITIES_1, Interface, SessionFacts, names, security_mode, to_iso
 from probes.smb.frames import DeadlinePassed, SmbError, Wire
 from probes.smb.pipe import Pipe
 from probes.smb.pipe1 import CAP_LARGE_READX, CAP_LARGE_WRITEX, LARGE_BYTES, Link1, Pipe1
 from probes.smb.protection import Md5
-from probes.smb.session import (
-    DialectMissing,
-    Handle,
-    Session,
-    Space,
-    login,
-    refuse_guest,
-    refuse_other_shares,
-)
 
 CAP_LARGE_FILES = 0x0008
 CAP_EXTENDED_SECURITY = 0x80000000
@@ -84,8 +76,7 @@ class _Smb(smb.SMB):  # type: ignore[misc]
         if self._SignatureEnabled:
             number = self._SignSequenceNumber - 1
             signer = Md5(bytes(self._SigningSessionKey) + bytes(self._SigningChallengeResponse))
-            counted = struct.pack("<q", number)
-            right = signer.sign(number, True, message[:14], counted, message[22:])
+            right = signer.sign(number, True, message[:14], struct.pack("<q", number), message[22:])
             if not hmac.compare_digest(right, message[14:22]):
                 raise SmbError("a reply came without its right signature")
         packet = smb.NewSMBPacket(data=message)
@@ -98,7 +89,7 @@ class _Smb(smb.SMB):  # type: ignore[misc]
         return packet
 
 
-class Smb1Session(Session):
+class Smb1Session(session.Session):
     _library = "impacket"
     _control_frame_bytes = 256 * 1024
     _plain_errors = (Exception,)
@@ -120,15 +111,15 @@ class Smb1Session(Session):
             raise
         except Exception as error:
             # Any other answer is none to NT LM 0.12.
-            raise DialectMissing(SMB1_OFF) from error
+            raise session.DialectMissing(SMB1_OFF) from error
         finally:
             self._wire.deadline = None
         parameters = self._smb._dialects_parameters
         if parameters["DialectIndex"] == 0xFFFF:
-            raise DialectMissing(SMB1_OFF)
+            raise session.DialectMissing(SMB1_OFF)
         if not parameters["Capabilities"] & CAP_EXTENDED_SECURITY:
             text = f"{host} offers SMB1 without NTLMv2; its password would be exposed"
-            raise DialectMissing(text)
+            raise session.DialectMissing(text)
         if self._security == "encrypted":
             raise Unavailable("SMB1 has no encryption")
         self._server_mode = mode = parameters["SecurityMode"]
@@ -144,20 +135,19 @@ class Smb1Session(Session):
             parameters["SecurityMode"] = mode | smb.SMB.SECURITY_SIGNATURES_REQUIRED
 
     def log_in(self) -> None:
-        access = login(self._peer)
+        access = session.login(self._peer)
         if not access.username:
             raise Unavailable("SMB1 needs a login by password; Kerberos is not supported")
         with self._step("login"):
             self._smb.login(access.username, access.password, access.domain, ntlm_fallback=False)
         self.guest = bool(self._smb.isGuestSession())
         if self.guest:
-            refuse_guest(self._peer, access)
+            session.refuse_guest(self._peer, access)
         if self.guest and self._security == "signed":
             raise Unavailable(f"guests of {self._where} have no key to be {self._security}")
         with self._step(f"share {self._peer.share}"):
-            path = rf"\\{self._peer.host}\{self._peer.share}"
-            self._tree = self._smb.tree_connect_andx(path)
-            refuse_other_shares(self._peer, OTHER_SHARES.get(self._smb.service, ""))
+            self._tree = self._smb.tree_connect_andx(rf"\\{self._peer.host}\{self._peer.share}")
+            session.refuse_other_shares(self._peer, OTHER_SHARES.get(self._smb.service, ""))
         self._where = f"//{self._peer.host}/{self._peer.share}"
 
     @property
@@ -185,12 +175,11 @@ class Smb1Session(Session):
             connect_seconds=self._connect_seconds,
         )
 
-    def space(self, handle: Handle) -> Space:
+    def space(self, handle: session.Handle) -> session.Space:
         """Queries SMB_QUERY_FS_SIZE_INFO, MS-CIFS 2.2.8.2.4."""
         with self._step("free space"):
             level = struct.pack("<H", _QUERY_FS_SIZE_INFO)
-            command = smb.SMB.TRANS2_QUERY_FS_INFORMATION
-            self._smb.send_trans2(self._tree, command, "\0", level, "")
+            self._smb.send_trans2(self._tree, smb.SMB.TRANS2_QUERY_FS_INFORMATION, "\0", level, "")
             reply = self._smb.recvSMB()
             reply.isValidAnswer(smb.SMB.SMB_COM_TRANSACTION2)
             data = smb.SMBCommand(reply["Data"][0])
@@ -199,7 +188,7 @@ class Smb1Session(Session):
                 bytes(data["Data"][-parameters["TotalDataCount"] :])[: _FS_SIZE.size]
             )
         unit_bytes = sectors * sector_bytes
-        return Space(*credible_room(free * unit_bytes, total * unit_bytes))
+        return session.Space(*credible_room(free * unit_bytes, total * unit_bytes))
 
     def interfaces(self) -> tuple[Interface, ...]:
         """Returns none: SMB1 has no request for them."""
@@ -209,7 +198,7 @@ class Smb1Session(Session):
         entries = self._smb.list_path(self._peer.share, f"{folder}\\*")
         return [str(entry.get_longname()) for entry in entries]
 
-    def _take_over(self, handle: Handle) -> Pipe:
+    def _take_over(self, handle: session.Handle) -> Pipe:
         library, facts = self._smb, self.facts
         key = bytes(library._SigningSessionKey) + bytes(library._SigningChallengeResponse)
         return Pipe1(
@@ -230,7 +219,7 @@ class Smb1Session(Session):
     def _give_back(self, link: Link1) -> None:
         self._smb._SignSequenceNumber = link.sequence
 
-    def _close(self, handle: Handle) -> None:
+    def _close(self, handle: session.Handle) -> None:
         self._smb.close(self._tree, _number(handle))
 
     def _log_off(self) -> None:
@@ -245,7 +234,7 @@ class Smb1Session(Session):
 
     def _create(
         self, path: str, access: int, disposition: int, options: int, sharing: int
-    ) -> Handle:
+    ) -> session.Handle:
         flags = self._smb.get_flags()[1]
         name = path.encode("utf-16le") if flags & smb.SMB.FLAGS2_UNICODE else path.encode()
         create = smb.SMBCommand(smb.SMB.SMB_COM_NT_CREATE_ANDX)
@@ -272,7 +261,9 @@ class Smb1Session(Session):
         parameters = smb.SMBNtCreateAndXResponse_Parameters(
             smb.SMBCommand(reply["Data"][0])["Parameters"]
         )
-        return Handle(path, parameters["Fid"].to_bytes(2, "little"), parameters["EndOfFile"])
+        return session.Handle(
+            path, parameters["Fid"].to_bytes(2, "little"), parameters["EndOfFile"]
+        )
 
     def _longest(self, capability: int) -> int:
         """Returns the longest READ or WRITE; a signed WRITE stays within MaxBufferSize."""
@@ -283,5 +274,5 @@ class Smb1Session(Session):
         return max(1024, (int(parameters["MaxBufferSize"]) - 64) & ~1023)
 
 
-def _number(handle: Handle) -> int:
+def _number(handle: session.Handle) -> int:
     return int.from_bytes(handle.id, "little")

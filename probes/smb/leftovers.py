@@ -161,9 +161,7 @@ def _examine(
 
 def entries(session: Smb2Session, folder: str, pattern: str) -> Iterator[Entry]:
     """Yields all entries of a folder of the share that match the server's pattern.
-
-    Raises Refused, also where there are more than MOST_ENTRIES.
-    """
+    Raises Refused, also where there are more than MOST_ENTRIES."""
     with session._step(f"list {folder or 'the share'}"):
         handle = _open_entry(session, folder, _LIST, FOLDER, SHARE_ALL)
         rows = list_folder(handle, pattern, MOST_ENTRIES)
@@ -176,8 +174,7 @@ def _why_unproven(session: Smb2Session, path: str) -> str:
     """Returns why nothing proves that a run wrote a folder's files; empty: something does."""
     try:
         files = sorted(entries(session, path, "*"), key=lambda each: payload.proof_order(each.name))
-        heads = (_head(session, path, each) for each in files)
-        return "" if payload.proves(heads) else UNPROVEN
+        return "" if payload.proves(_head(session, path, each) for each in files) else UNPROVEN
     except Refused as refused:
         return refused.text
 

@@ -86,9 +86,8 @@ class ManyFiles:
         self.aside_seconds += opened - created
         self.pipe.turn(writers[0].id)
         room = transfer.ShareRoom(self.pipe, writers[0].id, self.share) if self.share else None
-        unflushed = size_bytes + 1
         writes = transfer.push(
-            self.pipe, size_bytes, *self.shapes["write"], source, unflushed, room
+            self.pipe, size_bytes, *self.shapes["write"], source, size_bytes + 1, room
         )
         moved_bytes = self._await_moves(writes, until)
         self._unseen_bytes += moved_bytes
@@ -128,8 +127,7 @@ class ManyFiles:
         self.pipe.send_create(0, path, write=False, options=FILE | OPEN_LINK | NO_RECALL)
         opened = self.pipe.parse_created(self.pipe.wait().body)
         if size_bytes not in (None, opened.size_bytes):
-            text = f"a file of {size_bytes} bytes has {opened.size_bytes} on the share"
-            raise SmbError(text)
+            raise SmbError(f"a file of {size_bytes} bytes has {opened.size_bytes} on the share")
         self.pipe.turn(opened.id)
         ranges = iter([(0, opened.size_bytes)] if opened.size_bytes else ())
         reads = transfer.fetch(self.pipe, ranges, *self.shapes["read"], sink)

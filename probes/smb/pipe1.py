@@ -110,42 +110,17 @@ class Pipe1(Pipe):
         return 0
 
     def read(self, offset: int, view: memoryview) -> None:
-        size = len(view)
-        body = _READ_BODY.pack(
-            12,
-            0xFF,
-            0,
-            0,
-            self._link.file_id,
-            offset & 0xFFFFFFFF,
-            size & 0xFFFF,
-            size & 0xFFFF,
-            size >> 16,
-            0,
-            offset >> 32,
-            0,
-        )
+        low, high = len(view) & 0xFFFF, len(view) >> 16
+        place = (self._link.file_id, offset & 0xFFFFFFFF)
+        body = _READ_BODY.pack(12, 0xFF, 0, 0, *place, low, low, high, 0, offset >> 32, 0)
         self._send("read", offset, body, view)
 
     def write(self, offset: int, data: memoryview) -> None:
         size = len(data)
-        body = _WRITE_BODY.pack(
-            14,
-            0xFF,
-            0,
-            0,
-            self._link.file_id,
-            offset & 0xFFFFFFFF,
-            0,
-            0,
-            0,
-            size >> 16,
-            size & 0xFFFF,
-            HEADER_BYTES + _WRITE_BODY.size,
-            offset >> 32,
-            (size + 1) & 0xFFFF,
-            0,
-        )
+        place = (self._link.file_id, offset & 0xFFFFFFFF)
+        sizes = (size >> 16, size & 0xFFFF, HEADER_BYTES + _WRITE_BODY.size)
+        rest = (offset >> 32, (size + 1) & 0xFFFF, 0)
+        body = _WRITE_BODY.pack(14, 0xFF, 0, 0, *place, 0, 0, 0, *sizes, *rest)
         self._send("write", offset, body, payload=data)
 
     def turn(self, file_id: bytes) -> None:
@@ -193,25 +168,11 @@ class Pipe1(Pipe):
             security = struct.pack("<q", sequence)
             flags2 |= _SIGNED_FLAG2
             link.sequence += 2
-        head = bytearray(
-            _HEADER.pack(
-                b"\xffSMB",
-                COMMANDS[verb],
-                0,
-                0x18,  # names regardless of case, canonical paths
-                flags2,
-                0,
-                security,
-                0,
-                link.tree_id,
-                self._process_id,
-                link.user_id,
-                message_id,
-            )
-            + body
-        )
-        request = Request(verb, offset, size, view, sequence, time.monotonic())
-        self._begin(message_id, request)
+        flags = 0x18  # names regardless of case, canonical paths
+        ids = (link.tree_id, self._process_id, link.user_id, message_id)
+        header = (b"\xffSMB", COMMANDS[verb], 0, flags, flags2, 0, security, 0, *ids)
+        head = bytearray(_HEADER.pack(*header) + body)
+        self._begin(message_id, Request(verb, offset, size, view, sequence, time.monotonic()))
         parts: list[Buffer] = [head, payload] if payload else [head]
         if link.signer is not None:
             head[14:22] = link.signer.sign(sequence, False, *parts)

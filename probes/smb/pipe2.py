@@ -11,24 +11,12 @@ import time
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from probes.smb import status
+from probes.smb import pipe, status
 from probes.smb.frames import Buffer, SmbError, Wire
-from probes.smb.pipe import (
-    EMPTY,
-    IMPERSONATION,
-    NORMAL,
-    SHARE_ALL,
-    CreatedFile,
-    Pipe,
-    Reply,
-    Request,
-    Verb,
-    shape,
-)
 from probes.smb.protection import HEAD_BYTES, Sealer, Signer
 
 READ, WRITE, FLUSH, ECHO, CREATE, CLOSE, QUERY_INFO, SET_INFO = 8, 9, 7, 13, 5, 6, 16, 17
-COMMANDS: dict[Verb, int] = {
+COMMANDS: dict[pipe.Verb, int] = {
     "read": READ,
     "write": WRITE,
     "flush": FLUSH,
@@ -43,7 +31,7 @@ CREDIT_BYTES = 64 * 1024
 CREDITS_ASKED = 512
 """Credits requested in each header; the server may grant fewer."""
 DEFAULT_REQUEST_BYTES = 1024 * 1024
-DEFAULT_IN_FLIGHT_BYTES: dict[Verb, int] = {"read": 4 << 20, "write": 8 << 20}
+DEFAULT_IN_FLIGHT_BYTES: dict[pipe.Verb, int] = {"read": 4 << 20, "write": 8 << 20}
 """Bytes in flight on a short path: payload that waits in socket buffers leaves the CPU's caches, so
 more READs only cost; more WRITEs keep the server's writers busy."""
 FEWEST_LONG, MANY_SHORT = 4, 8
@@ -98,10 +86,10 @@ class _Head(NamedTuple):
     status: int
     flags: int
     granted: int
-    request: Request
+    request: pipe.Request
 
 
-class Pipe2(Pipe):
+class Pipe2(pipe.Pipe):
     """The Pipe of SMB2 and SMB3."""
 
     _echo_body = struct.pack("<HH", 4, 0)
@@ -112,7 +100,7 @@ class Pipe2(Pipe):
         self._head = memoryview(bytearray(HEAD_BYTES))
         self._frame = memoryview(bytearray(0))
 
-    def prepare(self, verb: Verb, request_bytes: int, depth: int) -> tuple[int, int]:
+    def prepare(self, verb: pipe.Verb, request_bytes: int, depth: int) -> tuple[int, int]:
         """Gathers credits by ECHO until they suffice or the server grants no more."""
         link = self._link
         longest = link.max_read_bytes if verb == "read" else link.max_write_bytes
@@ -123,7 +111,7 @@ class Pipe2(Pipe):
         if not depth:
             lowest, highest = DEFAULT_DEPTHS
             depth = max(lowest, min(highest, DEFAULT_IN_FLIGHT_BYTES[verb] // request_bytes))
-        request_bytes, depth = shape(request_bytes, longest, depth)
+        request_bytes, depth = pipe.shape(request_bytes, longest, depth)
         needed = self._charge(request_bytes) * depth
         while link.credits < needed:
             credits = link.credits
@@ -158,22 +146,19 @@ class Pipe2(Pipe):
         return min(size_bytes, available * CREDIT_BYTES)
 
     def read(self, offset: int, view: memoryview) -> None:
-        size = len(view)
-        place = (size, offset, self._link.file_id)
+        place = (len(view), offset, self._link.file_id)
         body = _READ_BODY.pack(49, HEAD_BYTES, 0, *place, *_READ_REST)
         self._send("read", offset, body, view)
 
     def write(self, offset: int, data: memoryview) -> None:
-        size = len(data)
-        body = _WRITE_BODY.pack(
-            49, HEADER_BYTES + 48, size, offset, self._link.file_id, 0, 0, 0, 0, 0
-        )
+        place = (HEADER_BYTES + 48, len(data), offset, self._link.file_id)
+        body = _WRITE_BODY.pack(49, *place, 0, 0, 0, 0, 0)
         self._send("write", offset, body, payload=data)
 
     def turn(self, file_id: bytes) -> None:
         self._link.file_id = file_id
 
-    def wait(self) -> Reply:
+    def wait(self) -> pipe.Reply:
         """Waits for the next reply; counts interim ones, and takes their credits."""
         while True:
             length = self._wire.next_frame()
@@ -182,19 +167,19 @@ class Pipe2(Pipe):
                 return reply
             self.counters.pending_replies += 1
 
-    def parse_created(self, body: bytes) -> CreatedFile:
+    def parse_created(self, body: bytes) -> pipe.CreatedFile:
         if len(body) < _CREATED.size:
             raise SmbError("the server sent a CREATE reply that is too short")
         size_bytes, file_id = _CREATED.unpack_from(body)
-        return CreatedFile(file_id, size_bytes, identity_of(body))
+        return pipe.CreatedFile(file_id, size_bytes, identity_of(body))
 
     def _create_body(self, path: str, access: int, disposition: int, options: int) -> bytes:
         name = path.encode("utf-16-le")
-        fields = (access, NORMAL, SHARE_ALL, disposition, options)
+        fields = (access, pipe.NORMAL, pipe.SHARE_ALL, disposition, options)
         name_at = HEADER_BYTES + _CREATE_BODY.size
         contexts_at = name_at + len(name) + 7 & ~7
         place = (name_at, len(name), contexts_at, len(_ASK_IDENTITY))
-        body = _CREATE_BODY.pack(57, 0, 0, IMPERSONATION, 0, 0, *fields, *place) + name
+        body = _CREATE_BODY.pack(57, 0, 0, pipe.IMPERSONATION, 0, 0, *fields, *place) + name
         return body.ljust(contexts_at - HEADER_BYTES, b"\0") + _ASK_IDENTITY
 
     def _close_body(self, file_id: bytes) -> bytes:
@@ -212,38 +197,25 @@ class Pipe2(Pipe):
 
     def _send(
         self,
-        verb: Verb,
+        verb: pipe.Verb,
         offset: int,
         body: bytes,
-        view: memoryview = EMPTY,
-        payload: memoryview = EMPTY,
+        view: memoryview = pipe.EMPTY,
+        payload: memoryview = pipe.EMPTY,
     ) -> None:
         size = len(view) or len(payload)
         link = self._link
         charge = self._charge(size)
         message_id = link.next_message_id
-        signed = link.signer is not None and link.sealer is None
-        head = bytearray(
-            _HEADER.pack(
-                _PROTOCOL,
-                HEADER_BYTES,
-                charge if link.multi_credit else 0,
-                0,
-                COMMANDS[verb],
-                CREDITS_ASKED,
-                _SIGNED if signed else 0,
-                0,
-                message_id,
-                0xFEFF,
-                link.tree_id,
-                link.session_id,
-                _NO_SIGNATURE,
-            )
-            + body
-        )
+        charged = charge if link.multi_credit else 0
+        flags = _SIGNED if link.signer is not None and link.sealer is None else 0
+        ids = (message_id, 0xFEFF, link.tree_id, link.session_id)
+        cost = (charged, 0, COMMANDS[verb], CREDITS_ASKED)
+        header = (_PROTOCOL, HEADER_BYTES, *cost, flags, 0, *ids, _NO_SIGNATURE)
+        head = bytearray(_HEADER.pack(*header) + body)
         link.next_message_id += charge
         link.credits -= charge
-        self._begin(message_id, Request(verb, offset, size, view, 0, time.monotonic()))
+        self._begin(message_id, pipe.Request(verb, offset, size, view, 0, time.monotonic()))
         parts: list[Buffer] = [head, payload] if payload else [head]
         if link.sealer is not None:
             parts = list(link.sealer.seal(head, payload))
@@ -251,7 +223,7 @@ class Pipe2(Pipe):
             head[48:64] = link.signer.sign(message_id, False, *parts)
         self._wire.send(parts)
 
-    def _read_plain(self, length: int) -> Reply | None:
+    def _read_plain(self, length: int) -> pipe.Reply | None:
         """Receives a reply that is not encrypted; None: an interim one."""
         if length < HEADER_BYTES + 2:
             raise SmbError(f"the server sent a message of {length} bytes, too short for a reply")
@@ -271,7 +243,7 @@ class Pipe2(Pipe):
             self._verify(info, head, parts)
         return self._settle(info, head, target, parts[0])
 
-    def _read_sealed(self, length: int) -> Reply | None:
+    def _read_sealed(self, length: int) -> pipe.Reply | None:
         """Receives an encrypted reply, whose content is not used before its tag is checked."""
         sealer = self._link.sealer
         assert sealer is not None
@@ -286,25 +258,12 @@ class Pipe2(Pipe):
             return target
 
         plain = sealer.unseal(self._frame, length, place)
-        return self._settle(self._understand(plain), plain, target, EMPTY)
+        return self._settle(self._understand(plain), plain, target, pipe.EMPTY)
 
     def _understand(self, head: memoryview) -> _Head:
         """Checks and parses the header of a reply to one of our requests; changes nothing."""
-        (
-            protocol,
-            size,
-            _,
-            code,
-            command,
-            granted,
-            flags,
-            following,
-            message_id,
-            _,
-            tree,
-            session,
-            _,
-        ) = _HEADER.unpack_from(head)
+        protocol, size, _, code, command, granted, *rest = _HEADER.unpack_from(head)
+        flags, following, message_id, _, tree, session, _ = rest
         request = self._requests.get(message_id)
         if protocol != _PROTOCOL or size != HEADER_BYTES or following or not flags & _FROM_SERVER:
             what = "without the encryption that was agreed" if protocol == b"\xfdSMB" else "garbled"
@@ -346,7 +305,7 @@ class Pipe2(Pipe):
 
     def _settle(
         self, info: _Head, head: memoryview, target: memoryview | None, rest: memoryview
-    ) -> Reply | None:
+    ) -> pipe.Reply | None:
         self._link.credits += info.granted
         if info.status == status.PENDING:
             return None

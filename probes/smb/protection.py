@@ -110,9 +110,7 @@ def signer(name: str, key: bytes) -> Signer:
     """Returns the Signer of an SMB2 or SMB3 session, by its name."""
     if name == HmacSha256.name:
         return HmacSha256(key)
-    if name == AesCmac.name:
-        return AesCmac(key)
-    return AesGmac(key)
+    return AesCmac(key) if name == AesCmac.name else AesGmac(key)
 
 
 HEADER_BYTES = 52

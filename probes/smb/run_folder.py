@@ -164,7 +164,7 @@ def _facts(session: Session, folder: Handle) -> Details:
     return {
         **session.facts.details(),
         "interfaces": [
-            {**vars(each), "reached_from": _reached_from(each.address)}
+            {**vars(each), "reached_from": rtnetlink.source_address_if_known(each.address) or None}
             for each in session.interfaces()
         ],
         "free_bytes": space.free_bytes if space.total_bytes else None,
@@ -214,13 +214,6 @@ def _create(session: Session, peer: Endpoint, path: str) -> Handle:
         raise Refused(error.kind, text) from None
 
 
-def _reached_from(address: str) -> str | None:
-    try:
-        return rtnetlink.source_address(address) if address else None
-    except (OSError, ValueError):
-        return None
-
-
 def _enter_journal(session: Session, setting: Setting, peer: Endpoint, path: str) -> journal.Entry:
     """Removes leftovers of killed runs there, and enters the folder into the journal."""
     if not setting.outlived:
@@ -260,9 +253,7 @@ def _remove(session: Session, path: str, seconds: float = 0.0) -> bool:
 
 def _close(session: Session, source: Handle, folder: Handle, peer: Endpoint, mark: bytes) -> bool:
     """Closes both, and returns whether that removed them; peer: with the run's folder.
-
-    Raises Refused ("replaced") where the source, by its path, no longer begins with the mark.
-    """
+    Raises Refused ("replaced") where the source, by its path, no longer begins with the mark."""
     try:
         if mark:
             _check_source(session, source.path, peer, mark)
@@ -293,9 +284,7 @@ def _check_source(session: Session, path: str, peer: Endpoint, mark: bytes) -> N
 
 def _sweep(setting: Setting, peer: Endpoint, path: str, old_root: tuple[str, ...] | None) -> bool:
     """Removes by name what a crashed server kept of this run, and nothing else; returns True.
-
-    Raises SmbError where it stays, as with a file of somebody else in it.
-    """
+    Raises SmbError where it stays, as with a file of somebody else in it."""
     remedy = "may remain there; the next run or bottleneck cleanup removes it"
     what = f"//{peer.host}/{peer.share}: the folder {path} {remedy}"
     try:

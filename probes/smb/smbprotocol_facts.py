@@ -95,7 +95,6 @@ class Agreement:
         """Returns the negotiated parameters; security: the one requested by this client."""
         connection = self.connection
         window = connection.sequence_window
-        mode = connection.server_security_mode
         return SessionFacts(
             dialect=self.dialect,
             signing=self.signing,
@@ -109,7 +108,7 @@ class Agreement:
             encryption=self.encryption,
             encryption_required_by=self._encryption_required_by(),
             security_mode=facts.security_mode(
-                bool(mode & SecurityMode.SMB2_NEGOTIATE_SIGNING_ENABLED),
+                bool(connection.server_security_mode & SecurityMode.SMB2_NEGOTIATE_SIGNING_ENABLED),
                 self.server_requires_signing,
             ),
             max_read_bytes=connection.max_read_size,

@@ -72,8 +72,7 @@ class Smb2Session(Session):
 
     def __init__(self, peer: Endpoint, security: str) -> None:
         super().__init__(peer, security)
-        port = peer.port or SMB_PORT
-        self._transport = ParkableTcp(self._sock, self._wire, peer.host, port)
+        self._transport = ParkableTcp(self._sock, self._wire, peer.host, peer.port or SMB_PORT)
         self._connection = GuardedConnection(self._transport, require_signing=security == "signed")
         self._agreed = Agreement(self._connection)
         self._session: Any = None
@@ -358,9 +357,7 @@ class Channel(Smb2Session):
 
     def log_in(self) -> None:
         """Joins the first connection's session, signed with its key; logs the user in again.
-
-        Raises Unavailable where the server allows no further connection.
-        """
+        Raises Unavailable where the server allows no further connection."""
         first = self._first._session
         joined = self._session_of(login(self._peer), encrypted=False)
         # The request is signed with the session's key, even where the session is unsigned.

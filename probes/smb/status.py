@@ -114,9 +114,7 @@ def error_of(what: str, status: int) -> ServerSaid:
 def describe(status: int) -> str:
     """Returns a status in words: its name and meaning, or its number."""
     entry = _MEANINGS.get(status)
-    if entry is None:
-        return f"status 0x{status:08x}"
-    return f"{entry[0]}: {entry[2]}"
+    return f"status 0x{status:08x}" if entry is None else f"{entry[0]}: {entry[2]}"
 
 
 def refusal(host: str, step: str, status: int) -> Refused:
@@ -144,9 +142,7 @@ def refusal(host: str, step: str, status: int) -> Refused:
 @contextmanager
 def error_context(what: Callable[[], str], peer: Endpoint, limit: str = "") -> Iterator[None]:
     """Adds host, share and `what` to an SmbError of the body; limit: text for a DeadlinePassed.
-
-    Raises Refused instead where the share has no room, which the user can mend.
-    """
+    Raises Refused instead where the share has no room, which the user can mend."""
     try:
         yield
     except SmbError as error:

@@ -294,8 +294,7 @@ class Transfer:
         for number in range(blocks if size else 0):
             while not (affordable := self._pipe.affords(size)):
                 self._compare(self._pipe.wait())
-            offset = last * number // (blocks - 1)
-            self._pipe.read(offset, memoryview(bytearray(affordable)))
+            self._pipe.read(last * number // (blocks - 1), memoryview(bytearray(affordable)))
         while self._pipe.in_flight:
             self._compare(self._pipe.wait())
 

@@ -69,8 +69,7 @@ class Copy:
         if not isinstance(session, Smb2Session):
             raise Unavailable("--tree: a folder of the share is listed over SMB 2 or 3 only")
         until = time.monotonic() + LIST_SHARE * self.seconds
-        top = "" if self.tree == "." else self.tree
-        return [*listing.walk(session, top, until, self.passed)]
+        return [*listing.walk(session, "" if self.tree == "." else self.tree, until, self.passed)]
 
     def push_files(self, pipe: Pipe, path: str, peer: Endpoint, asks_room: bool) -> Timing:
         """Pushes the files below peer.path; path: prefix of the files on the share."""

@@ -201,9 +201,7 @@ def send_parts(
     connection: socket.socket, parts: Sequence[Union[bytes, bytearray, memoryview]]
 ) -> int:
     """Sends parts in one call; returns how many bytes were sent."""
-    if WINDOWS:
-        return connection.send(b"".join(parts))
-    return connection.sendmsg(parts)
+    return connection.send(b"".join(parts)) if WINDOWS else connection.sendmsg(parts)
 
 
 def timeval(seconds: float, size_bytes: int) -> bytes:

@@ -97,11 +97,8 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         cold = Cold(peer.host, int(reply["port"]), str(reply["token"]).encode())
         return (yield from _measure(Warm(meeting.connections[0], setting.seconds), cold))
     except (EOFError, OSError) as error:
-        why = (
-            "no answer in time"
-            if isinstance(error, (BlockingIOError, TimeoutError))
-            else str(error)
-        )
+        too_late = isinstance(error, (BlockingIOError, TimeoutError))
+        why = "no answer in time" if too_late else str(error)
         raise RuntimeError(f"{peer.host}: the messages failed: {why}") from None
     finally:
         meeting.close()

@@ -207,10 +207,9 @@ def _cells(
 
 def _ports(peer: Endpoint) -> List[Endpoint]:
     """Returns the port of each window, in their order."""
-    nonces = peer.nonce.split()
     return [
         replace(peer, port=int(port), nonce=nonce, facts={})
-        for port, nonce in zip(peer.facts["ports"], nonces)
+        for port, nonce in zip(peer.facts["ports"], peer.nonce.split())
     ]
 
 
@@ -240,14 +239,13 @@ def _cell(shape: Shape, peer: Endpoint, cells: Iterable[Details]) -> Details:
     """Runs one transfer; returns its figures and the round trips before and during it."""
     unloaded = _unloaded_seconds(peer, cells)
     outcome, trips = rtt.transfer_with_handshakes(shape, peer, MOST_HANDSHAKES, LOADED_PACE_SECONDS)
-    loaded = trips.spread()
     details: Details = {
         "window_bytes": shape.window_bytes,
         "granted_bytes": _granted_bytes(outcome),
         "streams": shape.streams,
         "bytes_per_second": _settled_rate(outcome, shape, unloaded or 0.0),
         "rtt_unloaded_seconds": unloaded,
-        "rtt_loaded_seconds": loaded.get("median_seconds"),
+        "rtt_loaded_seconds": trips.spread().get("median_seconds"),
         "cpu_seconds": (outcome.sender if shape.verb == "push" else outcome.receiver).get(
             "cpu_seconds"
         ),

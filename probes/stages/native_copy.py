@@ -93,12 +93,11 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         details = yield from _pull(setting, peer, ring, program, remote)
     else:
         details = yield from _push(setting, peer, ring, program)
-    mounted = {name: getattr(mount, name, None) for name in ("filesystem", "source", "options")}
     return {
         **details,
         "program": program.name,
         "command": bool(setting.command),
-        "mount": mounted,
+        "mount": {name: getattr(mount, name, None) for name in ("filesystem", "source", "options")},
         "same_filesystem": same,
     }
 
@@ -150,8 +149,7 @@ def _push(setting: Setting, peer: Endpoint, ring: memoryview, program: Program) 
 
     with _new_file(peer.folder) as sink:
         with descriptor(fd):
-            cached = setting.copy.endswith(".cached")
-            cache_state = _set_cache(fd, setting.size_bytes, cached)
+            cache_state = _set_cache(fd, setting.size_bytes, setting.copy.endswith(".cached"))
             window = Window()
             path = named_path if setting.command else f"/proc/self/fd/{fd}"
             trace = yield from _copy(setting, window, program, path, sink, fd)
@@ -278,10 +276,7 @@ def _error_context(setting: Setting, window: Window, name: str, destination: str
 
 def _errno_in(words: str) -> Optional[int]:
     """Returns the error number whose C text a program's message ends with."""
-    for code in KNOWN_ERRORS:
-        if words.endswith(os.strerror(code)):
-            return code
-    return None
+    return next((code for code in KNOWN_ERRORS if words.endswith(os.strerror(code))), None)
 
 
 def _same_filesystem(setting: Setting) -> bool:

@@ -98,8 +98,7 @@ def fit_setting(setting: Setting, facts: RunFacts) -> Setting:
 def respond(setting: Setting) -> Iterator[Endpoint]:
     """Serves at the server's end: takes and gives segments and load, measures the path back."""
     with ExitStack() as stack:
-        serving = _Serving(setting, stack)
-        yield stack.enter_context(port.listen(setting.host, serving.serve))
+        yield stack.enter_context(port.listen(setting.host, _Serving(setting, stack).serve))
 
 
 @dataclass

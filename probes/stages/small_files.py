@@ -166,8 +166,7 @@ def _copy_tree(setting: Setting, peer: Endpoint) -> Running:
                 rtts = round_trips(pipe, ECHO_SHARE * setting.seconds)
                 path = join_path(peer.folder, "small")
                 if listed is None:
-                    asks_room = setting.dialect != "smb1"
-                    timed = yield from copy.push_files(pipe, path, peer, asks_room)
+                    timed = yield from copy.push_files(pipe, path, peer, setting.dialect != "smb1")
                 else:
                     timed = yield from copy.pull_files(pipe, listed)
         mean = copy.elapsed_seconds / len(timed)

@@ -343,8 +343,7 @@ class _Window(Window):
 
     def error_context(self) -> AbstractContextManager[None]:
         """Raises errors as one line: where a copy broke, and after how many bytes."""
-        limit = f" ({self._setting.seconds:.1f} s)"
-        return status.error_context(self._broke, self._peer, limit)
+        return status.error_context(self._broke, self._peer, f" ({self._setting.seconds:.1f} s)")
 
     def _broke(self) -> str:
         moment = "before the copy began"
@@ -362,11 +361,8 @@ T = TypeVar("T")
 def _open_session(
     setting: Setting, peer: Endpoint, open_end: Callable[[Session, Setting, Endpoint], T]
 ) -> Iterator[tuple[Session, T]]:
-    """Opens a session, and the file to copy.
-
-    Raises Unavailable for a login that works in the dialect of the run's folder, but not in this
-    one.
-    """
+    """Opens a session, and the file to copy. Raises Unavailable for a login that works in the
+    dialect of the run's folder, but not in this one."""
     with ExitStack() as stack:
         try:
             session = stack.enter_context(open_session(peer, setting.dialect, setting.security))

@@ -166,8 +166,7 @@ def _respond(meeting: Meeting, setting: Setting, token: bytes) -> None:
             meeting.tell(sender.run())
             return
         meeting.tell({"heard": True})
-        plan = meeting.hear(port.CONNECT_SECONDS)
-        receiver = Receiver(meeting, setting.pace, udp, token, plan)
+        receiver = Receiver(meeting, setting.pace, udp, token, meeting.hear(port.CONNECT_SECONDS))
         meeting.tell({"ready": True})
         samples = [[each.elapsed_seconds, each.moved_bytes] for each in receiver.watch()]
         meeting.tell({**receiver.describe(), "samples": samples})

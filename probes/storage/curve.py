@@ -183,10 +183,9 @@ def row(each: Sequence[SettledJob], results: Sequence[fio.Result]) -> Details:
     medians = [one.latency_median_seconds for one in results]
     p99s = [one.latency_p99_seconds for one in results]
     known_medians = [one for one in medians if one is not None]
-    known_p99s = [one for one in p99s if one is not None]
     figures["latency_seconds"] = {
         "median": statistics.median(known_medians) if known_medians else None,
-        "p99": max(known_p99s, default=None),
+        "p99": max([one for one in p99s if one is not None], default=None),
     }
     return figures
 

@@ -83,8 +83,7 @@ def counts(
         details["device_written_bytes"] = end.device.written_bytes - start.device.written_bytes
     if device is None or start.disk is None or end.disk is None:
         return details
-    elapsed = end.clock_seconds - start.clock_seconds
-    totals = _counts_between(start.disk, end.disk, elapsed)
+    totals = _counts_between(start.disk, end.disk, end.clock_seconds - start.clock_seconds)
     request_bytes = largest_request_bytes(device)
     others: Details = {}
     for ours, size, count in (

@@ -77,10 +77,8 @@ def _read(setting: Setting, fd: int, size_bytes: int, device: str | None) -> Run
         job = fio.Job(fd, "read", size_bytes, setting.seconds, False, looping=True)
         proven = page_cache.is_proven(state, cached=True)
         details = yield from measure_job(job, device)
-        return {
-            **details,
-            "cache": cache_details(setting, getattr(state, "cached_ratio", None), proven),
-        }
+        ratio = getattr(state, "cached_ratio", None)
+        return {**details, "cache": cache_details(setting, ratio, proven)}
     seconds, direct, trials = setting.seconds, takes_direct(fd), {}
     trial_seconds = seconds * TRIAL_SHARE
     if direct and trial_seconds >= TRIAL_LEAST_SECONDS:
@@ -96,10 +94,8 @@ def _read(setting: Setting, fd: int, size_bytes: int, device: str | None) -> Run
         proven = False
     if trials:
         details["trials_bytes_per_second"] = trials
-    return {
-        **details,
-        "cache": cache_details(setting, getattr(state, "cached_ratio", None), proven),
-    }
+    ratio = getattr(state, "cached_ratio", None)
+    return {**details, "cache": cache_details(setting, ratio, proven)}
 
 
 def _trials(fd: int, size_bytes: int, seconds: float) -> dict[str, float]:

@@ -200,11 +200,8 @@ class OpenDevice(NamedTuple):
 
 @contextmanager
 def open_device(node: str) -> Iterator[OpenDevice]:
-    """Opens the device of a node for reading, and closes it.
-
-    Errors: Unavailable with a sentence: no such node, no block device, no right to read it, no
-    medium in it.
-    """
+    """Opens the device of a node for reading, and closes it. Errors: Unavailable with a sentence:
+    no such node, no block device, no right to read it, no medium in it."""
     host = socket.gethostname()
     try:
         # Checked before it is opened: opening alone starts a watchdog or rewinds a tape.
@@ -214,8 +211,7 @@ def open_device(node: str) -> Iterator[OpenDevice]:
     except OSError as error:
         raise Unavailable(_explain(node, host, error)) from None
     with descriptor(fd):
-        status = os.fstat(fd)
-        if not stat.S_ISBLK(status.st_mode):
+        if not stat.S_ISBLK(os.fstat(fd).st_mode):
             raise Unavailable(f"{node} on {host} is not a block device")
         size_bytes = os.lseek(fd, 0, os.SEEK_END)
         if size_bytes == 0:

@@ -63,14 +63,13 @@ def disk_facts(folder: Path) -> Details:
     node = folder.resolve()
     model = word(folder / "device/model") or word(folder / "device/name")
     details: Details = {"model": model} if model else {}
-    ways = (
+    for pattern, facts in (
         (_USB, _usb),
         (_NVME_SUBSYSTEM, _nvme),
         (_NVME, _nvme),
         (_SAS_PORT, _sas),
         (_ATA, _sata),
-    )
-    for pattern, facts in ways:
+    ):
         on_the_way = _above(node, pattern)
         if on_the_way is not None:
             details.update(facts(node, on_the_way))
@@ -93,8 +92,7 @@ def read_pci(address: str, devices: Path = PCI_DEVICES) -> Dict[str, float]:
 
 def pci_above(node: Path) -> Dict[str, float]:
     """Returns the PCI Express link of the nearest card above a device; empty: none."""
-    links = (read_pci(each.name, each.parent) for each in node.parents)
-    return next(filter(None, links), {})
+    return next(filter(None, (read_pci(each.name, each.parent) for each in node.parents)), {})
 
 
 def parse_pci(

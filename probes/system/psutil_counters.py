@@ -8,16 +8,7 @@ from typing import Any, Dict, List, Optional, Tuple
 import psutil
 
 from probes.core.records import InterfaceFacts
-from probes.system.proc import (
-    LONGEST_NAME,
-    TICK_SECONDS,
-    CoreTimes,
-    DeviceCounts,
-    Memory,
-    ProcessIo,
-    ProcessStat,
-    ThreadTimes,
-)
+from probes.system import proc
 
 OLDEST = (5, 6)
 """Oldest version of psutil that has all calls used here."""
@@ -29,20 +20,20 @@ LARGEST_MTU_BYTES = 65_536
 YOUNG_SECONDS = 10.0
 """Age below which a process may still become another program without a tick of CPU time."""
 
-_processes: Dict[int, Tuple[Any, ProcessStat]] = {}
+_processes: Dict[int, Tuple[Any, proc.ProcessStat]] = {}
 """Each process and its last state: reading all of it each time costs three times as much as seeing
 that it did nothing."""
 
 
-def cores() -> Dict[int, CoreTimes]:
+def cores() -> Dict[int, proc.CoreTimes]:
     """Returns every core, numbered in the order in which psutil lists them."""
     return {number: _core(number, each) for number, each in enumerate(psutil.cpu_times(True))}
 
 
-def _core(number: int, times: Any) -> CoreTimes:
+def _core(number: int, times: Any) -> proc.CoreTimes:
     interrupts = _sum(times, "interrupt")
     busy = _sum(times, "user", "nice", "system") + interrupts
-    return CoreTimes(number, busy, interrupts, 0.0, busy + times.idle)
+    return proc.CoreTimes(number, busy, interrupts, 0.0, busy + times.idle)
 
 
 def _sum(counters: Any, *names: str) -> float:
@@ -50,10 +41,10 @@ def _sum(counters: Any, *names: str) -> float:
     return float(sum(getattr(counters, name, 0.0) for name in names))
 
 
-def memory() -> Optional[Memory]:
+def memory() -> Optional[proc.Memory]:
     """Returns the host's memory, whatever a control group allows of it."""
     figures = psutil.virtual_memory()
-    return Memory(figures.total, figures.used, getattr(figures, "inactive", 0), None)
+    return proc.Memory(figures.total, figures.used, getattr(figures, "inactive", 0), None)
 
 
 def traffic(interface: str) -> Optional[Tuple[int, int]]:
@@ -78,14 +69,14 @@ def interface(address: str) -> Optional[InterfaceFacts]:
     return None
 
 
-def devices() -> Dict[str, DeviceCounts]:
+def devices() -> Dict[str, proc.DeviceCounts]:
     """Returns every block device by its kernel name; none where the busy time is not reported."""
     try:
         counters = psutil.disk_io_counters(perdisk=True, nowrap=False) or {}
     except (NotImplementedError, ValueError):
         return {}
     return {
-        name: DeviceCounts(
+        name: proc.DeviceCounts(
             each.read_count,
             each.read_bytes,
             each.write_count,
@@ -97,7 +88,7 @@ def devices() -> Dict[str, DeviceCounts]:
     }
 
 
-def processes() -> Dict[int, ProcessStat]:
+def processes() -> Dict[int, proc.ProcessStat]:
     """Returns every process that can be seen; one that ends meanwhile is left out."""
     pids = psutil.pids()
     alive = set(pids)
@@ -112,27 +103,26 @@ def processes() -> Dict[int, ProcessStat]:
     return {pid: each for pid, (_, each) in _processes.items()}
 
 
-def _looked_at(pid: int, alive: set[int], since: float) -> Tuple[Any, ProcessStat]:
+def _looked_at(pid: int, alive: set[int], since: float) -> Tuple[Any, proc.ProcessStat]:
     """Returns a process's state; one without CPU time since the last look has the old state."""
     process, last = _processes.get(pid, (None, None))
     if process is not None and last is not None:
-        times = _times(process)
-        idle = times == (last.cpu_seconds, last.reaped_seconds)
+        idle = _times(process) == (last.cpu_seconds, last.reaped_seconds)
         if idle and last.parent in alive and process.create_time() < since:
             return process, last
         if process.is_running():
             return process, _stat(process, last.started_ticks)
     process = psutil.Process(pid)
     started = process.create_time() - psutil.boot_time()
-    return process, _stat(process, round(started / TICK_SECONDS))
+    return process, _stat(process, round(started / proc.TICK_SECONDS))
 
 
-def _stat(process: Any, started_ticks: int) -> ProcessStat:
+def _stat(process: Any, started_ticks: int) -> proc.ProcessStat:
     with process.oneshot():
         cpu_seconds, reaped = _times(process)
-        return ProcessStat(
+        return proc.ProcessStat(
             pid=process.pid,
-            name=process.name()[:LONGEST_NAME],
+            name=process.name()[: proc.LONGEST_NAME],
             parent=process.ppid(),
             kernel=False,
             cpu_seconds=cpu_seconds,
@@ -148,23 +138,21 @@ def _times(process: Any) -> Tuple[float, float]:
     return times.user + times.system, _sum(times, "children_user", "children_system")
 
 
-def threads(pid: int) -> List[ThreadTimes]:
+def threads(pid: int) -> List[proc.ThreadTimes]:
     """Returns times of every thread of a process; empty where it ended meanwhile."""
     try:
         times = psutil.Process(pid).threads()
     except psutil.Error:
         return []
-    return [ThreadTimes(each.id, each.user_time + each.system_time, None) for each in times]
+    return [proc.ThreadTimes(each.id, each.user_time + each.system_time, None) for each in times]
 
 
-def process_io(pid: int) -> Optional[ProcessIo]:
+def process_io(pid: int) -> Optional[proc.ProcessIo]:
     """Returns the bytes that a process read and wrote; None: the system does not report them.
-
-    Errors: ProcessLookupError where it is gone, PermissionError where it is another user's.
-    """
+    Errors: ProcessLookupError where it is gone, PermissionError where it is another user's."""
     try:
         counters = psutil.Process(pid).io_counters()
-        return ProcessIo(
+        return proc.ProcessIo(
             counters.read_chars, counters.write_chars, counters.read_bytes, counters.write_bytes
         )
     except psutil.NoSuchProcess:

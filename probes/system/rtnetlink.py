@@ -98,8 +98,7 @@ def number(values: dict[int, bytes], kind: int, code: str = "=I") -> int | None:
 
 def text(values: dict[int, bytes], kind: int) -> str | None:
     """Returns an attribute as text; None: missing or empty."""
-    raw = values.get(kind, b"").split(b"\0")[0]
-    return raw.decode("utf-8", "replace") or None
+    return values.get(kind, b"").split(b"\0")[0].decode("utf-8", "replace") or None
 
 
 RTM_GETROUTE = 26
@@ -144,6 +143,14 @@ def source_address(toward: str) -> str:
         return str(probe.getsockname()[0])
 
 
+def source_address_if_known(toward: str) -> str:
+    """Returns this host's address in packets to another; empty: unknown, or there is no other."""
+    try:
+        return source_address(toward) if toward else ""
+    except (OSError, ValueError):
+        return ""
+
+
 def outgoing_index(toward: str) -> int | None:
     """Returns the index of the interface by which the kernel routes packets to an IP address."""
     if FAMILY is None:
@@ -183,14 +190,8 @@ INFO_KIND, INFO_DATA = 1, 2
 VLAN_ID, BOND_MODE = 1, 1
 
 BOND_MODES = (
-    "balance-rr",
-    "active-backup",
-    "balance-xor",
-    "broadcast",
-    "802.3ad",
-    "balance-tlb",
-    "balance-alb",
-)
+    "balance-rr active-backup balance-xor broadcast 802.3ad balance-tlb balance-alb"
+).split()
 HARDWARE = {32: "infiniband", 512: "ppp", 768: "ipip", 776: "sit", 778: "gre", 772: "loopback"}
 """ARPHRD_* numbers, for interfaces that report no kind."""
 ARPHRD_ETHER = 1
@@ -327,8 +328,7 @@ def read_shaping(index: int) -> tuple[str | None, int | None]:
     """
     body = QUEUE_BODY.pack(0, index, 0, 0, 0)
     queues = parse_queues(dump(RTM_GETQDISC, body), index)
-    classes = parse_queues(dump(RTM_GETTCLASS, body), index)
-    return shape_of(queues, classes)
+    return shape_of(queues, parse_queues(dump(RTM_GETTCLASS, body), index))
 
 
 def shape_of(queues: list[Queue], classes: list[Queue]) -> tuple[str | None, int | None]:
@@ -344,7 +344,7 @@ def shape_of(queues: list[Queue], classes: list[Queue]) -> tuple[str | None, int
         if queue.kind == "htb":
             rates.append(_htb_rate(queue, classes))
             break
-        if queue.kind not in _SHAPERS:
+        if queue.kind not in _RATES:
             break
         rates.append(queue.rate_bytes_per_second)
         major = queue.handle & 0xFFFF0000
@@ -367,19 +367,14 @@ def parse_queues(answer: bytes, interface: int) -> list[Queue]:
     return queues
 
 
-_SHAPERS = {
-    "tbf": (1, RATE_AT, 4),
-    "htb": (1, CEIL_AT, 7),
-    "netem": (6, 0, 8),
-    "cake": (None, 0, 2),
-}
+_RATES = {"tbf": (1, RATE_AT, 4), "htb": (1, CEIL_AT, 7), "netem": (6, 0, 8), "cake": (None, 0, 2)}
 """Attribute and offset of the 32-bit rate, attribute of the 64-bit one, by kind of qdisc."""
 
 
 def _queue_rate(kind: str, options: bytes) -> int | None:
-    if kind not in _SHAPERS:
+    if kind not in _RATES:
         return None
-    narrow, offset, wide = _SHAPERS[kind]
+    narrow, offset, wide = _RATES[kind]
     values = attributes(options[NETEM_FIXED_BYTES:] if kind == "netem" else options)
     rate = number(values, wide, "=Q")
     if rate is None and narrow is not None:

@@ -54,8 +54,7 @@ def find_named(name: str) -> str | None:
 def _first(name: str, folders: Sequence[str]) -> str | None:
     program = name if name.endswith(ENDING) else name + ENDING
     paths = (os.path.join(folder, program) for folder in folders)  # noqa: PTH118
-    safe = (each for each in paths if _is_program(each) and not others_can_change(each))
-    return next(safe, None)
+    return next((each for each in paths if _is_program(each) and not others_can_change(each)), None)
 
 
 def _is_program(path: str) -> bool:

@@ -226,8 +226,7 @@ def _exactly(sockets: Sockets, target: CopyFilter) -> List[Socket]:
     states = sockets.find(ANY_PORT, "", False, MOST_LOOKED_AT)
     exact = [each for each in states if (each.local, each.peer) == (target.local, target.peer)]
     local, peer = target.local[1], target.peer[1]
-    half = [each for each in states if local == each.local[1] or peer == each.peer[1]]
-    return exact or half
+    return exact or [each for each in states if local == each.local[1] or peer == each.peer[1]]
 
 
 def _busiest(

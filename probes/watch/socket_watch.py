@@ -261,8 +261,7 @@ class Watch:
                     self.all_known = False
                     continue
                 fresh = self.all_known and self.searched and not translated
-                question = sockets.question(state)
-                self.tracks[state.identity] = Track(state, question, fresh=fresh)
+                self.tracks[state.identity] = Track(state, sockets.question(state), fresh=fresh)
             self.tracks[state.identity].find(now, state)
         self.searched = True
 

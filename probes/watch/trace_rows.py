@@ -105,16 +105,13 @@ def count_rows(looks: Sequence[CounterSnapshot], began: float, ended: float) -> 
         lasted = look.clock_seconds - last.clock_seconds
         waiting = busiest = counts = None
         if lasted > 0 and look.cores:
-            pairs = [
-                (look.cores[each], last.cores[each]) for each in look.cores.keys() & last.cores
-            ]
+            pairs = [(look.cores[e], last.cores[e]) for e in look.cores.keys() & last.cores]
             # A core's time of waiting for disks may run backwards (proc(5)).
             waiting = max(0.0, sum(now[1] - was[1] for now, was in pairs)) / lasted
             busiest = max((now[0] - was[0] for now, was in pairs), default=0.0) / lasted
             busiest = min(1.0, max(0.0, busiest))
         if look.device is not None and inside[0].device is not None:
-            pairs_of_counts = zip(look.device, inside[0].device)
-            counts = tuple(_since(now, was) for now, was in pairs_of_counts)
+            counts = tuple(_since(now, was) for now, was in zip(look.device, inside[0].device))
         # The count before the copy stands for its beginning.
         elapsed = max(0.0, look.clock_seconds - began)
         row = (elapsed, *(counts or (None, None)), waiting, busiest)

@@ -116,8 +116,7 @@ def is_limited_by_cwnd(copy: TimedCopy) -> bool:
     )
     if queued or not 0 < high <= STEADY_RATIO * low or room < SPARE_RATIO * high:
         return False
-    rtt = sender.min_rtt_seconds
-    return sender_socket.window_limits(high, rtt, copy.rate)
+    return sender_socket.window_limits(high, sender.min_rtt_seconds, copy.rate)
 
 
 def run_and_wait(copy: TimedCopy, side: str) -> tuple[float, float]:

@@ -97,9 +97,7 @@ class TimedCopy:
         host = self.host(self.receiver)
         counts = host.counts if host else ()
         written = [each for each in counts if each.device_written_bytes is not None]
-        earlier = [
-            each for each in written if each.elapsed_seconds <= self.seconds - self.flush_seconds
-        ]
+        earlier = [e for e in written if e.elapsed_seconds <= self.seconds - self.flush_seconds]
         pace = _pace(earlier[-1], written[-1]) if earlier else 0.0
         flush_ratio = self.flush_seconds / self.seconds
         return max(flush_ratio, min(1.0, self.rate / pace)) if pace > 0 else flush_ratio

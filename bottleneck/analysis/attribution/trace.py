@@ -120,12 +120,11 @@ def read(details: Details, asking: str) -> Trace | None:
     if len(bins) < 2 or times[-1] <= 0 or falls:
         return None
     requests = (_request(row) for row in lenient.array(trace.get("requests")))
-    serving = "server" if asking == "client" else "client"
     return Trace(
         bins,
         tuple(each for each in requests if each is not None),
         looks(details, asking),
-        looks(details, serving),
+        looks(details, "server" if asking == "client" else "client"),
         trace.get("unseen") is True,
     )
 
@@ -176,8 +175,6 @@ def _looks(kind: type[L], value: object) -> tuple[L, ...]:
     for index, when in enumerate(arrays[0]):
         seconds = lenient.amount(when)
         if seconds is not None:
-            rest = (
-                lenient.amount(each[index]) if index < len(each) else None for each in arrays[1:]
-            )
+            rest = (lenient.amount(e[index]) if index < len(e) else None for e in arrays[1:])
             looks.append(kind(seconds, *rest))
     return tuple(sorted(looks, key=lambda each: each.elapsed_seconds))

@@ -64,15 +64,11 @@ def shares_by_one_end(copy: TimedCopy) -> ViewResult | None:
     connection = copy.connection(copy.asking)
     view = ALONE.format(copy.asking)
     if connection is None or len(connection.looks) < LEAST_LOOKS:
-        return (
-            _shares_by_thread(copy, view) if copy.trace.asking and not copy.trace.unseen else None
-        )
+        is_known = copy.trace.asking and not copy.trace.unseen
+        return _shares_by_thread(copy, view) if is_known else None
     if copy.pull:
-        return (
-            _shares_by_sockets(copy, connection, view)
-            if copy.trace.unseen
-            else _pull(copy, connection, view)
-        )
+        shares_of = _shares_by_sockets if copy.trace.unseen else _pull
+        return shares_of(copy, connection, view)
     return ViewResult(
         shares_of_time(Instants(copy, connection).all(connection.looks), len(connection.looks)),
         view,
@@ -127,9 +123,7 @@ def _pull(copy: TimedCopy, connection: Connection, view: str) -> ViewResult:
     waiting = reply + body
     # Pauses within a reply count like the wait for its first byte.
     looks = connection.looks
-    quiet = [
-        sender_socket.is_silent(each, each.since_received_seconds, copy.rate) for each in looks
-    ]
+    quiet = [sender_socket.is_silent(e, e.since_received_seconds, copy.rate) for e in looks]
     body = waiting - max(reply, min(waiting, sum(quiet) / len(quiet)))
     disk = max(disk, min(1.0, copy.disk_lag()))
     return ViewResult(shares_of_time(list(_components_by_bin(copy, disk, body)), len(looks)), view)

@@ -12,15 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from bottleneck.analysis import cap as caps
-from bottleneck.analysis.comparisons.table import (
-    Cell,
-    Cells,
-    Row,
-    first_and_last,
-    pick,
-    rate_of,
-    write,
-)
+from bottleneck.analysis.comparisons import table
 from bottleneck.analysis.finding import Ceiling, Comparison, Ladder, Part
 from bottleneck.analysis.load import SATURATED_RATIO, load
 from bottleneck.analysis.noise import SINGLE_RATIO, differ, factor
@@ -62,8 +54,8 @@ class Group:
     """Cells that are equal except for the figure that an axis varies."""
 
     report: Report
-    cells: Cells
-    ends: Cells
+    cells: table.Cells
+    ends: table.Cells
     """The two that are compared; only one if the other was not measured."""
     limits: Limits | None
     """None: its cells are no copies."""
@@ -71,11 +63,11 @@ class Group:
     significant: bool
 
     @property
-    def slow(self) -> Cell:
-        return min(self.ends, key=rate_of)
+    def slow(self) -> table.Cell:
+        return min(self.ends, key=table.rate_of)
 
     @property
-    def fast(self) -> Cell:
+    def fast(self) -> table.Cell:
         """The other end."""
         return self.ends[-1] if self.slow is self.ends[0] else self.ends[0]
 
@@ -88,7 +80,7 @@ class Group:
         return why_slower(self.limits(self.report, slow), slow, self.slow.result, self.fast.rate)
 
     @property
-    def figures(self) -> Row:
+    def figures(self) -> table.Row:
         """Figures of any axis: both ends, and their difference."""
         first, second, verb = self.ends[0], self.ends[-1], self.ends[0].row.get("verb")
         loads = {f"full_{side}": load(first.result.usage(side)) for side in SIDES}
@@ -108,7 +100,7 @@ class Group:
         }
 
 
-def compare_with_noise(ends: Cells) -> tuple[float | None, bool]:
+def compare_with_noise(ends: table.Cells) -> tuple[float | None, bool]:
     """Returns the ratio of two rates, and whether they differ by more than their noise."""
     if len(ends) < 2:
         return None, False
@@ -134,10 +126,10 @@ class Axis:
     """One thing that measurements differ in, with all that is specific to it."""
 
     topic: str
-    cells: Callable[[Report], Iterable[Cell]]
+    cells: Callable[[Report], Iterable[table.Cell]]
     sentences: tuple[str, ...]
     """Templates; those whose figures are known are written."""
-    figures: Callable[[Group, Groups], Row] = lambda group, groups: {}
+    figures: Callable[[Group, Groups], table.Row] = lambda group, groups: {}
     """Further figures for the templates, beside Group.figures; groups: all of the comparison."""
     equal: str = ""
     """Figures that the cells of a group have in common; empty: the step that reported them."""
@@ -147,12 +139,12 @@ class Axis:
     """Values of that figure in both cells of a pair."""
     minimum: int = 1
     """Fewest cells of a group."""
-    ends: Callable[[Cells], Cells] = first_and_last
-    apart: Callable[[Cells], tuple[float | None, bool]] = compare_with_noise
+    ends: Callable[[table.Cells], table.Cells] = table.first_and_last
+    apart: Callable[[table.Cells], tuple[float | None, bool]] = compare_with_noise
     """The ratio of the ends, and whether it is significant."""
     columns: str = ""
     """Figures of a cell that its row contains; empty: all."""
-    rows: Callable[[Group], Iterable[Row]] | None = None
+    rows: Callable[[Group], Iterable[table.Row]] | None = None
     """The rows of a group; None: one for each cell."""
     leading: Callable[[Groups], Groups] | None = None
     """Selects the groups for the sentences, the most different first, if all groups form one
@@ -170,7 +162,7 @@ def comparisons(axis: Axis, report: Report, limits: Limits | None = None) -> Ite
         lead = part if axis.leading is None else axis.leading(part)
         cells = [cell for each in part for cell in each.cells]
         result = [step for cell in cells for step in (cell.result, *cell.others)]
-        cell_rows = (pick(cell.row, axis.columns) or cell.row for cell in cells)
+        cell_rows = (table.pick(cell.row, axis.columns) or cell.row for cell in cells)
         rows = cell_rows if axis.rows is None else (row for each in part for row in axis.rows(each))
         yield Comparison(
             about=axis.topic,
@@ -186,7 +178,7 @@ def comparisons(axis: Axis, report: Report, limits: Limits | None = None) -> Ite
 def sentences(axis: Axis, group: Group, groups: Groups) -> Iterator[str]:
     """Returns the sentences about a group whose figures are known."""
     row = {**group.figures, **axis.figures(group, groups)}
-    return filter(None, (write(text, row) for text in axis.sentences))
+    return filter(None, (table.write(text, row) for text in axis.sentences))
 
 
 def _groups(axis: Axis, report: Report, limits: Limits | None) -> Iterator[Group]:
@@ -196,27 +188,27 @@ def _groups(axis: Axis, report: Report, limits: Limits | None) -> Iterator[Group
         yield Group(report, each, ends, limits, *axis.apart(ends))
 
 
-def _equal(axis: Axis, cells: Cells) -> Iterator[Cells]:
-    groups: dict[Any, list[Cell]] = {}
+def _equal(axis: Axis, cells: table.Cells) -> Iterator[table.Cells]:
+    groups: dict[Any, list[table.Cell]] = {}
     for each in cells:
         groups.setdefault(_key(axis, each), []).append(each)
     return (each for each in groups.values() if len(each) >= axis.minimum)
 
 
-def _pairs(axis: Axis, cells: Cells) -> Iterator[Cells]:
+def _pairs(axis: Axis, cells: table.Cells) -> Iterator[table.Cells]:
     first, second = ([e for e in cells if e.row[axis.varies] == name] for name in axis.names)
     return ((e, other) for e in first for other in second if _key(axis, e) == _key(axis, other))
 
 
-def _key(axis: Axis, cell: Cell) -> tuple[Any, ...]:
+def _key(axis: Axis, cell: table.Cell) -> tuple[Any, ...]:
     return tuple(cell.row[name] for name in axis.equal.split()) or (cell.result.index,)
 
 
-def pair_rows(group: Group, axis: Axis, **others: Any) -> Iterator[Row]:
+def pair_rows(group: Group, axis: Axis, **others: Any) -> Iterator[table.Row]:
     """Yields the row of a pair: both rates, the axis' own figures, and why one is slower."""
     ends = zip(axis.names, group.ends, strict=True)
     rates = {f"{name}_bytes_per_second": end.rate for name, end in ends}
-    head = {**pick(group.ends[-1].row, axis.columns), **rates, **others}
+    head = {**table.pick(group.ends[-1].row, axis.columns), **rates, **others}
     why, names = group.why, ("component", "side", "cause")
     words = (None, None, None) if why is None or why.ceiling is None else why.ceiling.key
     reason = {"mechanism": why and why.mechanism, **dict(zip(names, words, strict=True))}
@@ -235,8 +227,7 @@ def why_slower(limited: Limited, slow: Copy, result: MeasuredStep, fast_rate: fl
     if cap is not None and (low or cap.claim.ceiling.part == part):
         rival = "" if cap.rival is None else f". Equally likely: {cap.rival.words}"
         also = f" In addition, {late}." if late else ""
-        words = f" because {cap.claim.words}{rival}.{also}"
-        return Why("ceiling", words, cap.claim.ceiling)
+        return Why("ceiling", f" because {cap.claim.words}{rival}.{also}", cap.claim.ceiling)
     if late:
         return Why("flush", f" because {late}.")
     return Why("unexplained", _unexplained_text(slow, ladder, fast_rate))

@@ -205,11 +205,10 @@ def _native_figures(group: Group, _: Groups) -> Row:
     program = native.row["program"] or "the operating system's copy"
     texts = f"{program} through the mount {rate_text(native.rate)}, this tool over "
     texts += f"{tool.row['name']} {rate_text(tool.rate)}"
-    slower = group.significant and group.slow is native
     return {
         "rates": texts,
         "options": ", ".join(_options(native)) or None,
-        "remedy": _remedy(native) if slower else None,
+        "remedy": _remedy(native) if group.significant and group.slow is native else None,
     }
 
 

@@ -229,8 +229,7 @@ def _allowed_rates(place: Place, zones: Zones | None) -> Row:
 
 
 def _place_and_edge(cells: Cells) -> Cells:
-    names = ("place_bytes_per_second", "edge_bytes_per_second")
-    due, edge = (cells[0].row[name] for name in names)
+    due, edge = (cells[0].row[name] for name in ("place_bytes_per_second", "edge_bytes_per_second"))
     return (
         cells if due is None else [replace(cells[0], spread=table.single(e)) for e in (due, edge)]
     )

@@ -6,15 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bottleneck.analysis import steps
-from bottleneck.analysis.comparisons import table
-from bottleneck.analysis.comparisons.axis import (
-    Axis,
-    Group,
-    Groups,
-    compare_with_noise,
-    pair_rows,
-    pick_widest,
-)
+from bottleneck.analysis.comparisons import axis, table
 from bottleneck.analysis.comparisons.table import Cell, Cells, Row
 from bottleneck.analysis.finding import Comparison
 from bottleneck.analysis.link_end import is_supplied
@@ -58,19 +50,19 @@ def _is_by_our_server(pair: Cells) -> bool:
 
 
 def _start_difference(pair: Cells) -> tuple[float | None, bool]:
-    ratio, significant = compare_with_noise(pair)
+    ratio, significant = axis.compare_with_noise(pair)
     return ratio, significant and not _is_by_our_server(pair)
 
 
-def _initiator_rows(group: Group) -> Iterator[Row]:
+def _initiator_rows(group: axis.Group) -> Iterator[Row]:
     row = _server_copy(group.ends).row
     better = group.fast.row["starter"] if group.significant else None
-    return pair_rows(
+    return axis.pair_rows(
         group, INITIATOR, **table.pick(row, "engine engine_server durable"), better=better
     )
 
 
-def _initiator_figures(group: Group, groups: Groups) -> Row:
+def _initiator_figures(group: axis.Group, groups: axis.Groups) -> Row:
     different = [each for each in groups if each.significant]
     engines = dict.fromkeys(_server_copy(each.ends).row["engine"] for each in groups)
     # The server's share may sign or encrypt while TARGET does not, which costs throughput.
@@ -90,7 +82,7 @@ def _initiator_figures(group: Group, groups: Groups) -> Row:
     }
 
 
-def _advice(groups: list[Group]) -> str:
+def _advice(groups: list[axis.Group]) -> str:
     """Returns which host should start a copy, and the gain of each direction."""
     starts = [{each.fast.row[name] for each in groups} for name in ("starter", "initiator")]
     agreed = next((each for each in starts if len(each) == 1), None)
@@ -102,7 +94,7 @@ def _advice(groups: list[Group]) -> str:
     return f"{start or 'The better initiator depends on the copy'}: {'. '.join(gains)}."
 
 
-def _gain(group: Group) -> str:
+def _gain(group: axis.Group) -> str:
     acknowledged = "" if _server_copy(group.ends).row["durable"] else ", acknowledged"
     rates = f"{rate_text(group.fast.rate)} instead of {rate_text(group.slow.rate)}{acknowledged}"
     return table.write(
@@ -125,7 +117,7 @@ def _reported_comparisons(report: Report) -> Iterator[Comparison]:
             yield Comparison("initiator", sentence, significant=True)
 
 
-INITIATOR = Axis(
+INITIATOR = axis.Axis(
     "initiator",
     cells=_comparable_copies,
     equal="sender cache dialect is_of_file proven",
@@ -134,7 +126,7 @@ INITIATOR = Axis(
     ends=_comparable_rates,
     apart=_start_difference,
     rows=_initiator_rows,
-    leading=pick_widest,
+    leading=axis.pick_widest,
     columns="direction cache dialect engine engine_server",
     figures=_initiator_figures,
     sentences=(
@@ -168,13 +160,13 @@ def _late_pushes(report: Report) -> Iterator[Cell]:
             yield replace(each, row=figures)
 
 
-DURABILITY = Axis(
+DURABILITY = axis.Axis(
     "durability",
     cells=_late_pushes,
     apart=lambda ends: (ends[0].row["ratio"], True),
     columns="copy dialect acknowledged_bytes_per_second durable_bytes_per_second flush_seconds "
     "ratio",
-    leading=pick_widest,
+    leading=axis.pick_widest,
     figures=lambda group, _: {"by": table.program_text(group.cells[0])},
     sentences=(
         "{copy} ({by}) was acknowledged at {acknowledged_bytes_per_second} but on the {receiver}'s "

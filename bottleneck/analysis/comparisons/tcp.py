@@ -35,10 +35,9 @@ WINDOW = (
 
 def _knee(cells: Cells) -> Cell:
     """Returns the smallest buffer that is enough: as the stage reports, which knows the noise."""
-    knee = table.find(
+    return table.find(
         cells, buffer_bytes=steps.positive(cells[0].result.outcome.details, "knee_bytes")
-    )
-    return knee or table.enough(cells, lambda each: each.row["buffer_bytes"])
+    ) or table.enough(cells, lambda each: each.row["buffer_bytes"])
 
 
 def _best_and_small(cells: Cells) -> Cells:

@@ -139,9 +139,7 @@ def _tests(copy: CopyFacts, part: Part) -> list[Band]:
     """Returns a component's rates by itself, lowest first, unless the copy exceeds them."""
     assert copy.rate is not None
     levels = [each.level for each in copy.facts_of(part, ALONE)]
-    bands = (
-        Band.from_rate(each) for each in levels if each.median >= REFUTED_RATIO * copy.rate.median
-    )
+    bands = (Band.from_rate(e) for e in levels if e.median >= REFUTED_RATIO * copy.rate.median)
     return sorted(bands, key=lambda each: each.median)
 
 

@@ -81,15 +81,13 @@ def support_of(copy: CopyFacts, part: Part) -> Support:
     # A cause that may have limited the copy for a part of the time is a likeness, and no proof.
     proven = tuple(each for each in copy.claims if each[1].reached or not each[1].partly)
     matches = rows(replace(copy, claims=proven), part)
-    reached = any(of == part and is_reached(claim) for of, claim in copy.claims)
-    if reached:
+    if any(of == part and is_reached(claim) for of, claim in copy.claims):
         return "reached"
     if any(row.passing for row in matches):
         return "passing"
     if any(row.is_evidence for row in matches):
         return "speaks"
-    is_similar = any(row.passing or row.is_evidence for row in rows(copy, part))
-    return "alike" if is_similar else ""
+    return "alike" if any(row.passing or row.is_evidence for row in rows(copy, part)) else ""
 
 
 TABLE: dict[str, tuple[Row, ...]] = {

@@ -196,8 +196,7 @@ def _composed_rate(copy: CopyFacts, bands: Bands, reference: Reference | None, e
         limits = (_rate_in_transfer(copy, part, band, end) for part, band in bands.items())
         rate = min(limits, default=math.inf)
     else:
-        wide = Band.from_rate(reference.level).widened_band(TWIN_DOUBT)
-        rate = float(getattr(wide, end))
+        rate = float(getattr(Band.from_rate(reference.level).widened_band(TWIN_DOUBT), end))
     for part, band in bands.items():
         is_not_in_reference = reference is None or part in reference.lacks
         if part[0] == "disk" and is_not_in_reference and math.isfinite(band.median):

@@ -64,8 +64,7 @@ def limit_of(report: Report, copy: Copy) -> Limit:
     cap_claim = claim_of_part(decision.part, decision.row)
     rival, fixes = None, [_fix(decision.part, cap_claim)]
     if decision.rival is not None:
-        row = rows(decision.copy, decision.rival)[0]
-        rival = claim_of_part(decision.rival, row)
+        rival = claim_of_part(decision.rival, rows(decision.copy, decision.rival)[0])
         fixes.append(_fix(decision.rival, rival))
     cap = Cap(cap_claim, decision.confidence, rival)
     return Limit(decision, cap, _spare(ladder_with_cap(ladder, cap), cap), time, tuple(fixes))

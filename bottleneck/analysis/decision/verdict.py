@@ -47,8 +47,7 @@ class Decision:
 
     def suspect(self, part: Part, likelihood: float) -> Suspect:
         """Returns a component with the cause that is behind it."""
-        words = self._words(part, rows(self.copy, part)[0])
-        return Suspect(*words, round(likelihood, 2))
+        return Suspect(*self._words(part, rows(self.copy, part)[0]), round(likelihood, 2))
 
     @property
     def key(self) -> Named:

@@ -200,11 +200,10 @@ def link(setup: Envelope) -> Limits:
     what += ["IPv6"] if setup.ipv6 else []
     what += ["TCP timestamps"]
     what += ["a VLAN tag"] if setup.vlan_tags else []
-    words = f"a {link_text(bits)} link carries at most {rate_text(payload)}"
     yield _claim(
         ("network", setup.link_side, "link-rate"),
         payload,
-        words,
+        f"a {link_text(bits)} link carries at most {rate_text(payload)}",
         f"{setup.segment_bytes}/{wire} of {link_text(bits)} = {fine_rate_text(payload)} "
         f"({', '.join(what)}; RFC 6349)",
         detail=f"{link_text(bits)} link",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.attribution import patterns
-from bottleneck.analysis.attribution.shares import BOTH, THREADS_UNSEEN, ViewResult
+from bottleneck.analysis.attribution.shares import BOTH, THREADS_UNSEEN
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.views import best, is_far_and_empty, is_without_queue
 from bottleneck.analysis.facts.counters import counter_facts, cpu_counted, memory_wait
@@ -59,16 +59,14 @@ def watched_utilizations(report: Report, copy: Copy, timed: TimedCopy | None) ->
     shaper = _shaper_use(report, copy)
     if shaper > uses.get(NETWORK, 0.0):
         uses |= {NETWORK: shaper, UNKNOWN: uses.get(UNKNOWN, 0.0) * (1 - shaper)}
-    view = _view(result)
+    view: View = "both" if result.view == BOTH else "alone"
+    if result.view == THREADS_UNSEEN:
+        view = "hidden"
     facts = tuple(_fact(part, use, result.time.looks) for part, use in uses.items())
     unseen: frozenset[Part] = frozenset()
     if view == "alone":
         facts, unseen = _one_end(report, copy, timed, uses, facts, result.time.looks)
     return ViewFacts(facts, view, unseen, timed)
-
-
-def _view(result: ViewResult) -> View:
-    return "both" if result.view == BOTH else "hidden" if result.view == THREADS_UNSEEN else "alone"
 
 
 def _count_host(report: Report, copy: Copy, uses: dict[Part, float], asking: str) -> None:

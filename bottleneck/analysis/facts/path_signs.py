@@ -86,10 +86,8 @@ def _counter_signs(step: MeasuredStep) -> Iterator[Sign]:
     trip, lost = counts.rtt_seconds_median, counts.loss_ratio or 0.0
     limit = FULL_TRIP_RATIO * (counts.min_rtt_seconds or 0.0) + FULL_TRIP_SECONDS
     is_empty = None not in (trip, counts.min_rtt_seconds) and (trip or 0.0) <= limit
-    unsent, least_unsent = (
-        counts.unsent_bytes_median,
-        BACKLOG_SEGMENTS * (counts.segment_bytes or 0),
-    )
+    unsent = counts.unsent_bytes_median
+    least_unsent = BACKLOG_SEGMENTS * (counts.segment_bytes or 0)
     # A sender that has nothing more to send does not wait for lost segments.
     has_backlog = unsent is None or unsent >= least_unsent
     # Nor does one that waits for the receiver's window, which is smaller than its own.

@@ -150,8 +150,7 @@ class CopyFacts:
 
     def sign(self, name: str, side: str | None = None) -> Sign | None:
         """Returns the first sign of a name, of `side` unless None; None: there is none."""
-        matches = (e for e in self.signs if e.name == name and side in (None, e.side))
-        return next(matches, None)
+        return next((e for e in self.signs if e.name == name and side in (None, e.side)), None)
 
 
 def each_part(

@@ -26,11 +26,8 @@ def without(report: Report, copy: Copy) -> Iterator[RateWithout]:
     newer = (each.step for each in likes if steps.age(each.dialect) > steps.age(copy.dialect))
     rates = [each for each in newer if each is not None and each.is_intact]
     if rates:
-        best = max(rates, key=lambda each: each.rate.median)
-        yield RateWithout("dialect", None, _level(best))
-    taxes = [
-        each for each in steps.measured_steps(report, "smb-tax") if _is_same_session(copy, each)
-    ]
+        yield RateWithout("dialect", None, _level(max(rates, key=lambda each: each.rate.median)))
+    taxes = [e for e in steps.measured_steps(report, "smb-tax") if _is_same_session(copy, e)]
     for cause, kinds in LESSER.items():
         lesser = (each for kind in kinds for each in taxes if each.setting.security == kind)
         if (tax := next(lesser, None)) is not None:

@@ -91,15 +91,12 @@ def _other_copies(report: Report, copy: Copy) -> Iterator[Sign]:
             name = "faster-dialect" if by_dialect else "faster-program"
             over = f" over {steps.dialect_name(each.dialect)}" if by_dialect else ""
             by = "" if each.engine == SUPPLIED else f" with {each.engine}"
-            words = f"the same copy{by}{over} is faster"
-            yield Sign(name, None, each.step.rate.median, words)
+            yield Sign(name, None, each.step.rate.median, f"the same copy{by}{over} is faster")
 
 
 def _paths(report: Report, copy: Copy) -> Iterator[Sign]:
     ahead, back = (
-        max(
-            (each.rate.median for each in hardware_limits.believed_steps(report, side)), default=0.0
-        )
+        max((e.rate.median for e in hardware_limits.believed_steps(report, side)), default=0.0)
         for side in (copy.sender, copy.receiver)
     )
     slow, level = slower_link(report), max(ahead, copy.step.rate.median if copy.step else 0.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from bottleneck.analysis import link_end
@@ -21,7 +21,6 @@ from bottleneck.analysis.rules.smb import dialect, mount, round_trips, server_so
 from probes.core.records import SIDES
 
 Rule = Callable[[Evidence], Iterator[Claim | str]]
-Refine = Callable[[Evidence, Sequence[Claim]], Iterator[Claim]]
 
 BEHIND_A_DISK: tuple[alone.Behind, ...] = (swap.claims, disk_contention.claims, seek.claims) + (
     zone.claims,
@@ -43,12 +42,7 @@ OF_MADE_COPIES: tuple[Rule, ...] = (
 )
 """Each yields ceilings of a copy, and remarks for its evidence."""
 
-REFINEMENTS: tuple[Refine, ...] = (
-    signing.refine,
-    dialect.refine,
-    link_end.refine,
-    wrong_path.refine,
-)
+REFINEMENTS = (signing.refine, dialect.refine, link_end.refine, wrong_path.refine)
 """Rules that take all claims of a copy, and replace a claim by that of the cause behind it, or add
 a claim that follows only from all of them."""
 

@@ -64,14 +64,12 @@ def zone_curves_svg(report: Report) -> str | None:
         parts.append(shapes.translate(0, below + LINE + 6, drawing))
         below += height + LINE + 12
     style = sheet("colours", "plots")
-    title = "Disk rate by zone"
-    return shapes.drawing("zones", title, text, below, parts, style) + "\n"
+    return shapes.drawing("zones", "Disk rate by zone", text, below, parts, style) + "\n"
 
 
 def _rows(each: Zones, other: Zones | None) -> Iterator[tuple[str, ...]]:
     for index, zone in enumerate(each.zones[:MOST_ZONES]):
-        both = both_ways(zone, each.step.setting.verb, other)
-        *rates, ratio = both.values()
+        *rates, ratio = both_ways(zone, each.step.setting.verb, other).values()
         yield (
             f"{percent_text(zone.from_ratio)} to {percent_text(zone.to_ratio)}",
             *("" if rate is None else rate_text(rate) for rate in rates),

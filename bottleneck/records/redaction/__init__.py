@@ -17,17 +17,7 @@ from functools import partial
 from typing import Any
 
 from bottleneck.analysis.finding import Diagnosis
-from bottleneck.records.redaction.texts import (
-    EVERYBODYS,
-    GONE,
-    ORDINARY,
-    Names,
-    Texts,
-    TooManyNames,
-    address,
-    is_interface,
-    is_token,
-)
+from bottleneck.records.redaction import texts
 from bottleneck.report import report
 from bottleneck.report.report import Report
 from probes import STAGES
@@ -112,8 +102,8 @@ class Redaction:
     """Redaction of one run: a name has the same token in all documents of the run."""
 
     def __init__(self) -> None:
-        self.names = Names()
-        self.texts = Texts(self.names)
+        self.names = texts.Names()
+        self.texts = texts.Texts(self.names)
 
     def learn(self, role: str, name: str) -> None:
         """Learns a name that has no field in a report: of a user, a domain or a host."""
@@ -121,15 +111,15 @@ class Redaction:
             self._share(name) if name.startswith("//") else self.texts.host(name)
             return
         for index, part in enumerate(reversed(re.split(r"[\\/@]", name))):
-            if part and part.casefold() not in EVERYBODYS:
+            if part and part.casefold() not in texts.EVERYBODYS:
                 self.names.token("domain" if index else role, part)
 
     def learn_this_host(self) -> None:
         """Learns this host and its user, which errors mention before there is a report."""
-        if (name := socket.gethostname()).casefold() not in ORDINARY:
+        if (name := socket.gethostname()).casefold() not in texts.ORDINARY:
             self.texts.host(name, "client-host")
         with suppress(KeyError, OSError):  # an account without a name needs no token
-            if (user := getpass.getuser()).casefold() not in ORDINARY:
+            if (user := getpass.getuser()).casefold() not in texts.ORDINARY:
                 self.learn("user", user)
 
     def options(self, settings: Mapping[str, Any]) -> None:
@@ -142,8 +132,8 @@ class Redaction:
         """Redacts a sentence for a person."""
         try:
             return self.texts.redacted_text(sentence)
-        except TooManyNames:
-            return GONE
+        except texts.TooManyNames:
+            return texts.GONE
 
     def document(self, document: dict[str, Any]) -> dict[str, Any]:
         """Redacts the document of report.to_json."""
@@ -157,7 +147,7 @@ class Redaction:
         try:
             document = self.document(report.to_json(original, Diagnosis(None, (), "")))
             return report.from_json(document)
-        except TooManyNames as error:
+        except texts.TooManyNames as error:
             raise report.ReportError(str(error)) from None
 
     def arguments(self, arguments: Sequence[str]) -> list[str]:
@@ -188,8 +178,7 @@ class Redaction:
             return self.texts.unc(text, "server-host")
         if option in PATH_OPTIONS:
             return self._typed_path(text)
-        plain = text.isdecimal() or text in STAGES or "://" in text
-        if option in PLACE_OPTIONS and not plain:
+        if option in PLACE_OPTIONS and not (text.isdecimal() or text in STAGES or "://" in text):
             return self.names.token("path", text) if "/" in text else self.texts.place(text)
         return self.text(text)
 
@@ -282,7 +271,7 @@ class Redaction:
         return self._device if above in NAMED_DISKS else self.text
 
     def _path(self, text: str) -> str:
-        if not text or text == "." or is_token(text):
+        if not text or text == "." or texts.is_token(text):
             return text
         return self.texts.path(text) if text[0] in "/~" else self.names.token("path", text)
 
@@ -297,7 +286,7 @@ class Redaction:
         return text
 
     def _interface(self, text: str) -> str:
-        return text if is_interface(text) else self.names.token("interface", text)
+        return text if texts.is_interface(text) else self.names.token("interface", text)
 
     def _device(self, text: str) -> str:
         return text if FILE_SYSTEM.fullmatch(text) else self.texts.device(text)
@@ -322,8 +311,8 @@ class Redaction:
     def _mount_option(self, text: str) -> str:
         key, equals, value = text.partition("=")
         if not re.fullmatch(r"[a-z][a-z0-9_-]{0,30}", key):
-            return GONE
-        if address(value) is not None:
+            return texts.GONE
+        if texts.address(value) is not None:
             return f"{key}={self.texts.place(value)}"
         if key in MOUNT_NAMES:
             role = MOUNT_NAMES[key]

@@ -205,8 +205,7 @@ def _answer(child: Child) -> Event:
     """Returns the next event of a child. Errors: Unavailable, with the child's error."""
     text, until = b"", time.monotonic() + START_SECONDS
     while not text.endswith(b"\n"):
-        remaining = max(0.0, until - time.monotonic())
-        ready = select.select([child.events_fd], [], [], remaining)[0]
+        ready = select.select([child.events_fd], [], [], max(0.0, until - time.monotonic()))[0]
         part = os.read(child.events_fd, 1) if ready else b""
         if not part:
             raise Unavailable("the demo's server did not start")

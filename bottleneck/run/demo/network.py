@@ -30,11 +30,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 _NLM_F_ACK, _CREATE = 0x004, 0x600  # NLM_F_CREATE | NLM_F_EXCL
 _NEWLINK, _NEWADDR, _NEWQDISC = 16, 20, 36
-_IFINFO, _IFADDR, _TC = (
-    struct.Struct("=BxHiII"),
-    struct.Struct("=BBBBi"),
-    struct.Struct("=BxxxiIII"),
-)
+_IFINFO, _IFADDR, _TC = map(struct.Struct, ("=BxHiII", "=BBBBi", "=BxxxiIII"))
 _IFNAME, _LINKINFO, _NETNS_PID, _INFO_KIND, _INFO_DATA, _VETH_PEER = 3, 18, 19, 1, 2, 1
 _IFF_UP, _IFA_LOCAL, _IFA_ADDRESS = 1, 2, 1
 _TC_KIND, _TC_OPTIONS, _TBF_PARMS, _TBF_BURST, _TC_ROOT = 1, 2, 1, 6, 0xFFFFFFFF
@@ -46,9 +42,7 @@ _LONGEST_BYTES = 10 + 14 + 65536
 
 def isolate() -> None:
     """Moves this process into an empty network namespace.
-
-    Errors: OSError, also for the user nobody, whose id is that of unmapped users.
-    """
+    Errors: OSError, also for the user nobody, whose id is that of unmapped users."""
     user, group = os.geteuid(), os.getegid()
     if user and user == int(Path("/proc/sys/kernel/overflowuid").read_text()):
         raise PermissionError(errno.EPERM, "user namespaces do not suit the user nobody")

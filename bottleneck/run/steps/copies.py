@@ -11,15 +11,14 @@ from typing import Any
 from bottleneck.agents.hosts import PartlyRan, Result, StageError
 from bottleneck.report.report import Step
 from bottleneck.run import plan
-from bottleneck.run.clock import USEFUL_SECONDS, Clock
-from bottleneck.run.files import Files
-from bottleneck.run.log import Log, Task, Tasks, raise_if_final, step_of
+from bottleneck.run.clock import USEFUL_SECONDS
+from bottleneck.run.log import Task, Tasks, raise_if_final, step_of
 from bottleneck.run.steps import sources
 from bottleneck.run.steps.copy_size import Sizes
 from bottleneck.run.steps.disks import LEAST_SOURCE_BYTES, Disks
 from bottleneck.run.steps.sources import Sources, cache_details, copy_setting, prepare_cache
 from bottleneck.run.steps.turns import Turns
-from bottleneck.run.world import World
+from bottleneck.run.world import RunState
 from bottleneck.text.units import rate_text, size_text
 from probes.core.records import DROPS, run_rate
 from probes.core.stage import Refused, Unavailable
@@ -53,11 +52,7 @@ OF_AGENT = "use --server-folder DIR: the agent did not find the share's folder"
 
 
 @dataclass
-class Copies:
-    world: World
-    clock: Clock
-    log: Log
-    files: Files
+class Copies(RunState):
     sources: Sources
     sizes: Sizes
     turns: Turns
@@ -271,9 +266,7 @@ class PastCache:
 
     def pull(self, add_run: Callable[..., None]) -> Tasks[None]:
         """Makes the step after the cached pull of the same dialect, and takes its runs.
-
-        Raises Unavailable if nothing shows that the file came from the disk.
-        """
+        Raises Unavailable if nothing shows that the file came from the disk."""
         twin = replace(self.step, setting={**self.step.setting, "copy": "pull.cached"})
         warm_pull = self.copies.log.latest(twin)
         is_own_session = self.setting.dialect == self.copies.files.dialect != "smb1"
@@ -290,8 +283,7 @@ class PastCache:
 
     def _copy_once(self, **changes: Any) -> Tasks[tuple[Result, float]]:
         """Makes one copy; returns it with its rate."""
-        longest = self.setting.most_seconds or math.inf
-        usual = min(longest, self.setting.size_bytes / self.warm)
+        usual = min(self.setting.most_seconds or math.inf, self.setting.size_bytes / self.warm)
         self.copies.clock.require_seconds(USEFUL_SECONDS + usual)
         setting = replace(
             self.setting,

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 from bottleneck.agents.hosts import StageError
 from bottleneck.run import plan
-from bottleneck.run.clock import USEFUL_SECONDS, Clock
-from bottleneck.run.files import Files
-from bottleneck.run.log import Log
+from bottleneck.run.clock import USEFUL_SECONDS
 from bottleneck.run.steps.sources import FILL_SECONDS, MOST_BYTES, Sources, usable_bytes
-from bottleneck.run.world import World
+from bottleneck.run.world import RunState
 from probes.files.payload import PERIOD_BYTES
 
 STEP_OVERHEAD_SECONDS, OVERHEAD_ROUND_TRIPS = 0.6, 12
@@ -28,13 +26,9 @@ SMB1_SHARE_OF_BUDGET = 0.15
 
 
 @dataclass
-class Sizes:
+class Sizes(RunState):
     """Durations and sizes of the copies, by the results so far."""
 
-    world: World
-    clock: Clock
-    log: Log
-    files: Files
     sources: Sources
 
     def bounding_rates(self) -> dict[str, float]:

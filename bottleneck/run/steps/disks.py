@@ -11,11 +11,9 @@ from dataclasses import asdict, dataclass, replace
 from bottleneck.agents.hosts import StageError
 from bottleneck.report.report import Step
 from bottleneck.run import plan
-from bottleneck.run.clock import Clock
-from bottleneck.run.files import Files
-from bottleneck.run.log import NEEDS_AGENT, Log, Task, Tasks, step_of
+from bottleneck.run.log import NEEDS_AGENT, Task, Tasks, step_of
 from bottleneck.run.steps.sources import Sources, hold_source
-from bottleneck.run.world import World
+from bottleneck.run.world import RunState
 from probes.core.records import Endpoint
 from probes.core.stage import LONG_BUDGET_SECONDS, USUAL_BUDGET_SECONDS, Refused, Unavailable
 from probes.files.free_space import HELD_PARTS
@@ -55,21 +53,14 @@ def _grace(setting: disk.Setting) -> float:
 
 
 @dataclass
-class Disks:
+class Disks(RunState):
     """Disks of both hosts, with a source file on each."""
 
-    world: World
-    clock: Clock
-    log: Log
-    files: Files
     sources: Sources
 
     def hold_sources(self, stack: ExitStack, sides: tuple[plan.Side, ...] = plan.SIDES) -> None:
         """Creates an unnamed file of payload in each side's folder until the stack closes.
-
-        Raises:
-            Refused: the client's folder is not writable; pushes would have no source.
-        """
+        Errors: Refused: the client's folder is not writable; pushes would have no source."""
         self.take_sources(self.begin_sources(stack, sides))
 
     def begin_sources(
@@ -89,8 +80,7 @@ class Disks:
             size_bytes = self.world.options.size_bytes or self._source_bytes()
             self.log.tell(f"writing a file on the {side}")
             arguments = host, folder, size_bytes, FILL_GRACE_SECONDS, HELD_PARTS
-            holder = hold_source(self.world, self.clock, *arguments)
-            begun[side] = stack.enter_context(holder)
+            begun[side] = stack.enter_context(hold_source(self.world, self.clock, *arguments))
         return begun
 
     def take_sources(self, begun: Mapping[plan.Side, Callable[[], Endpoint]]) -> None:

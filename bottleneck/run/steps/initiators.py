@@ -13,13 +13,12 @@ from typing import Any
 from bottleneck.agents.hosts import Result, StageError
 from bottleneck.report.report import Step
 from bottleneck.run import plan
-from bottleneck.run.clock import USEFUL_SECONDS, Clock
-from bottleneck.run.files import Files
-from bottleneck.run.log import NEEDS_AGENT, Log, Task, Tasks, step_of
+from bottleneck.run.clock import USEFUL_SECONDS
+from bottleneck.run.log import NEEDS_AGENT, Task, Tasks, step_of
 from bottleneck.run.steps.disks import Disks
 from bottleneck.run.steps.server_copies import LABEL, SMBCLIENT, ClientShare
 from bottleneck.run.steps.sources import Sources, copy_setting, usable_bytes
-from bottleneck.run.world import World
+from bottleneck.run.world import RunState
 from probes.core.records import Details, Endpoint, Failed, Skipped
 from probes.core.stage import LEAST_BUDGET_SECONDS, Refused, Unavailable
 from probes.files.free_space import beyond_reserve_bytes
@@ -37,13 +36,9 @@ WORST_RATIO = 2.0
 
 
 @dataclass
-class ServerStartedCopies:
+class ServerStartedCopies(RunState):
     """Copies that the server starts, after those of the client."""
 
-    world: World
-    clock: Clock
-    log: Log
-    files: Files
     sources: Sources
     disks: Disks
     served: ClientShare = field(init=False)

@@ -14,7 +14,7 @@ from bottleneck.agents.hosts import PartlyRan, StageError
 from bottleneck.login.target import no_mount
 from bottleneck.report.report import Step
 from bottleneck.run import plan
-from bottleneck.run.clock import USEFUL_SECONDS, Clock
+from bottleneck.run.clock import USEFUL_SECONDS
 from bottleneck.run.files import Files
 from bottleneck.run.log import WHOLE_COPY, Log, Task, Tasks
 from bottleneck.run.steps.sources import (
@@ -23,7 +23,7 @@ from bottleneck.run.steps.sources import (
     prepare_cache,
     usable_bytes,
 )
-from bottleneck.run.world import World, path_of
+from bottleneck.run.world import RunState, World, path_of
 from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable, stages_of
 from probes.files import created_folder
@@ -110,8 +110,7 @@ def _address(mount: Mount | None, agent: str, log: Log) -> str:
     if mount is None:
         return ""
     has_server = agent.startswith("ssh://") and mount.filesystem not in WITHOUT_A_SERVER
-    through_ssh = urlsplit(agent).hostname if has_server else None
-    for name in (mount.address, mount.server, through_ssh):
+    for name in (mount.address, mount.server, urlsplit(agent).hostname if has_server else None):
         if not name:
             continue
         try:
@@ -123,13 +122,9 @@ def _address(mount: Mount | None, agent: str, log: Log) -> str:
 
 
 @dataclass
-class Native:
+class Native(RunState):
     """Copies between the run's folder in a mounted share and the client's folder."""
 
-    world: World
-    clock: Clock
-    log: Log
-    files: Files
     folder: str = ""
     """Path of the run's folder; empty: it could not be created."""
     server_path: str | None = None
@@ -149,10 +144,7 @@ class Native:
 
     def hold_folder(self, stack: ExitStack) -> None:
         """Creates the run's folder with its source file in TARGET, and finds it on the server.
-
-        Raises:
-            Refused: the folder is not writable, or does not answer.
-        """
+        Errors: Refused: the folder is not writable, or does not answer."""
         target = self.world.options.target.path
         self.log.tell("writing a file in the mounted folder")
         size_bytes = self.world.options.size_bytes or plan.LARGEST_COPY_BYTES // 2

@@ -32,7 +32,7 @@ from bottleneck.run.steps.native import Native
 from bottleneck.run.steps.sources import Sources
 from bottleneck.run.steps.tcp import Transfers
 from bottleneck.run.steps.turns import Security, Turns
-from bottleneck.run.world import World, so_far
+from bottleneck.run.world import RunState, World, so_far
 from probes.core.records import DROPS, Skipped
 from probes.core.stage import LONG_BUDGET_SECONDS, Refused, Stage, Unavailable, stages_of
 from probes.smb import server_query
@@ -58,13 +58,9 @@ Diagnosed = tuple[Report, Diagnosis, tuple[str, ...]]
 
 
 @dataclass
-class SoFar:
+class SoFar(RunState):
     """Diagnosis of the copies so far, and the open doubts."""
 
-    world: World
-    clock: Clock
-    log: Log
-    files: Files
     latest: tuple[int, Diagnosed | None] = (-1, None)
     """Number of attempts and their diagnosis, computed once because it takes 0.1 s."""
 
@@ -134,8 +130,7 @@ class Explanations:
     def refine(self) -> Tasks[None]:
         """Runs stages that may find the cause behind a cap that is already named."""
         while diagnosed := self.so_far.diagnosis_so_far():
-            refines = {each.name: each.refines for each in self.pending}
-            look = refining_stage(*diagnosed, refines)
+            look = refining_stage(*diagnosed, {each.name: each.refines for each in self.pending})
             if look is None:
                 return
             yield from self._make(look)
@@ -321,8 +316,7 @@ class Schedule:
             is_offered = yield from self._smb1("cached")
             unmade = [f"{SMB1} uncached"] if is_offered else []
         yield from explanations.make(*left_out, *unmade)
-        rounds = plan.THOROUGH_ROUNDS if thorough else plan.MAX_ROUNDS
-        yield from self._repeat(copies, done, rounds)
+        yield from self._repeat(copies, done, plan.THOROUGH_ROUNDS if thorough else plan.MAX_ROUNDS)
         yield from self._until_stable(copies)
         if not clear and not others and not thorough:
             yield from self._smb1()

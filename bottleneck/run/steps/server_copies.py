@@ -10,11 +10,8 @@ from typing import Any
 from bottleneck.agents.hosts import Host, StageError
 from bottleneck.login.target import parse
 from bottleneck.run import plan
-from bottleneck.run.clock import Clock
-from bottleneck.run.files import Files
-from bottleneck.run.log import Log
 from bottleneck.run.steps.sources import cache_details, hold_source, prepare_cache
-from bottleneck.run.world import World
+from bottleneck.run.world import RunState
 from probes.core.records import Details, Endpoint
 from probes.core.stage import Refused, Unavailable
 from probes.files import unnamed_file
@@ -34,13 +31,9 @@ WHOLE_RATIO = 0.8
 
 
 @dataclass
-class ClientShare:
+class ClientShare(RunState):
     """Share and files of the server's copies."""
 
-    world: World
-    clock: Clock
-    log: Log
-    files: Files
     stack: ExitStack
     seconds: float = 0.0
     """Intended time of one copy."""
@@ -63,11 +56,8 @@ class ClientShare:
         return str(self.share.facts["dialect"])
 
     def open_share(self) -> None:
-        """Opens the client's share for a run, and finds the server's program.
-
-        Raises Unavailable, Refused or StageError, with the remedy, if the server cannot copy from
-        and to here.
-        """
+        """Opens the client's share for a run, and finds the server's program. Raises Unavailable,
+        Refused or StageError, with the remedy, if the server cannot copy from and to here."""
         if self.files.server_path is None:
             raise Unavailable("the share's folder was not found there (use --server-folder DIR)")
         assert self.world.server is not None
@@ -114,8 +104,7 @@ class ClientShare:
             if dialect == "smb1":
                 only = "the server's share supports SMB1 only"
                 raise Unavailable(f"{only}, and a share opened on this host does not")
-        ends = (each.address for each in (server, client) if each)
-        addresses = [self.world.address, *ends]
+        addresses = [self.world.address, *(each.address for each in (server, client) if each)]
         return client_share.Setting(
             run=secrets.token_hex(16),
             dialect=dialect,
@@ -200,6 +189,5 @@ class ClientShare:
                 "the source could not be removed from the page cache: the client's agent cannot "
                 "find the folder of its share"
             )
-        client = self.world.client
-        proof = prepare_cache(client, self.path, copy, size, file_name=self.name)
+        proof = prepare_cache(self.world.client, self.path, copy, size, file_name=self.name)
         return {**(proof or cache_details("client", requested)), "side": "client"}

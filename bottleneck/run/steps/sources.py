@@ -14,9 +14,8 @@ from bottleneck.agents.hosts import Host, StageError
 from bottleneck.report.report import Step
 from bottleneck.run import plan
 from bottleneck.run.clock import USEFUL_SECONDS, Clock
-from bottleneck.run.files import Files
-from bottleneck.run.log import NEEDS_AGENT, WHOLE_COPY, Log, Task, Tasks, step_of
-from bottleneck.run.world import World
+from bottleneck.run.log import NEEDS_AGENT, WHOLE_COPY, Task, Tasks, step_of
+from bottleneck.run.world import RunState, World
 from probes.core.records import Details, Endpoint, run_rate
 from probes.core.stage import NO_ROOM, Refused, Unavailable
 from probes.files import page_cache, source_file
@@ -118,13 +117,8 @@ class FileFacts:
 
 
 @dataclass
-class Sources:
+class Sources(RunState):
     """Room and sources of a run's copies on the share, and the user's files."""
-
-    world: World
-    clock: Clock
-    log: Log
-    files: Files
 
     def room_bytes(self, untold_bytes: int = MOST_BYTES) -> int:
         """Returns the bytes that may still be written to the share, without its owner's reserve.
@@ -206,10 +200,7 @@ class Sources:
 
     def file_facts(self) -> FileFacts:
         """Asks the host of the user's file for its current facts.
-
-        Raises:
-            Unavailable: there is no agent, or it does not find the file or may not read it.
-        """
+        Errors: Unavailable: there is no agent, or it does not find the file or may not read it."""
         file = self.world.options.file
         assert file is not None
         host = self.world.hosts.get(file.side)

@@ -78,8 +78,7 @@ class Transfers:
                 # On the longest paths several streams would end within their slow start.
                 if each.streams > 1 and self.world.times().tcp > FAR_TIMES * seconds:
                     raise Unavailable("out of time on a far path (use a larger --budget)")
-            most_seconds = seconds + HOLD_SECONDS
-            ran = yield Task(step, setting, self.world.caller, most_seconds, "server")
+            ran = yield Task(step, setting, self.world.caller, seconds + HOLD_SECONDS, "server")
             few = each.streams == 1 and ran.samples[-1].moved_bytes < LEAST_BYTES
             few = few and not self.world.options.settings
             if few and seconds < SLOW_SECONDS < SHARE_OF_LEFT * self.clock.remaining():

@@ -13,11 +13,9 @@ from bottleneck.analysis.rules.network import mtu
 from bottleneck.analysis.steps import positive
 from bottleneck.report.report import Step
 from bottleneck.run import plan
-from bottleneck.run.clock import Clock
-from bottleneck.run.files import Files
-from bottleneck.run.log import NEEDS_AGENT, Log, Task, Tasks, step_of
+from bottleneck.run.log import NEEDS_AGENT, Task, Tasks, step_of
 from bottleneck.run.steps.sources import FILL_SECONDS, FIRST_BYTES, Sources
-from bottleneck.run.world import World, so_far
+from bottleneck.run.world import RunState, World, so_far
 from bottleneck.text.units import link_text
 from probes.core.records import SMB_PORT, Endpoint, Measured, Skipped, rates, run_rate
 from probes.core.stage import (
@@ -63,13 +61,9 @@ def link_that_fits(world: World, bytes_per_second: float) -> str | None:
 
 
 @dataclass
-class Turns:
+class Turns(RunState):
     """Stages that explain copies by a sequence of turns."""
 
-    world: World
-    clock: Clock
-    log: Log
-    files: Files
     sources: Sources
     fitted: dict[Any, Any] = field(default_factory=dict)
     """Fitted settings by stage and setting, the same in each run."""
@@ -138,8 +132,7 @@ class Turns:
                 step.setting.update(step_of(stage.name, setting, "client").setting)
             peer, opened_by = self._peer(turn)
             lifetime = seconds + turn.grace_seconds
-            both = turn.peer != "own"
-            add_run((yield Task(step, setting, peer, lifetime, opened_by, both)))
+            add_run((yield Task(step, setting, peer, lifetime, opened_by, turn.peer != "own")))
 
     def _peer(self, turn: Turn) -> tuple[Endpoint, str]:
         """Returns the other end of a turn, and the side that opens it."""

@@ -99,7 +99,7 @@ def open(name: Any, flags: int, mode: int = 0o777, *, dir_fd: Optional[int] = No
         place = path.join(place, f".bottleneck-{secrets.token_hex(16)}")
         access = _READ | _WRITE | _DELETE
         return _open_file(place, access, _NEW, _NORMAL | _DELETE_ON_CLOSE, flags)
-    link = _is_link(place) and bool(flags & O_NOFOLLOW)
+    link = path.islink(place) and bool(flags & O_NOFOLLOW)
     if flags & O_PATH or flags & O_DIRECTORY or _is_folder(place):
         if flags & O_DIRECTORY and not _is_folder(place):
             code = errno.ENOTDIR if path.lexists(place) else errno.ENOENT
@@ -150,10 +150,6 @@ def _folder(place: str, link: bool) -> int:
 
 def _is_folder(place: str) -> bool:
     return path.isdir(place)
-
-
-def _is_link(place: str) -> bool:
-    return path.islink(place)
 
 
 def close(fd: int) -> None:
@@ -214,9 +210,7 @@ def is_private(place: str) -> bool:
     full_path = path.normcase(path.realpath(place))
     homes = (environ.get(each) for each in PRIVATE_FOLDERS)
     inside = (path.normcase(path.realpath(each)) for each in homes if each)
-    return any(
-        full_path == each or full_path.startswith(each.rstrip("\\") + "\\") for each in inside
-    )
+    return any(full_path == e or full_path.startswith(e.rstrip("\\") + "\\") for e in inside)
 
 
 PRIVATE_FOLDERS = ("USERPROFILE", "SystemRoot", "ProgramFiles", "ProgramFiles(x86)")
@@ -330,9 +324,7 @@ def pwrite(fd: int, data: Any, offset: int) -> int:
 
 def pass_cache(fd: int) -> None:
     """Has reads and writes of full sectors, at page starts in memory, bypass the file cache.
-
-    Errors: OSError. Source: ReOpenFile, FILE_FLAG_NO_BUFFERING.
-    """
+    Errors: OSError. Source: ReOpenFile, FILE_FLAG_NO_BUFFERING."""
     kernel = ctypes.WinDLL("kernel32", use_last_error=True)
     kernel.ReOpenFile.argtypes = (ctypes.c_void_p, *[ctypes.c_uint32] * 3)
     kernel.ReOpenFile.restype = ctypes.c_void_p

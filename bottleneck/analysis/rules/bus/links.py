@@ -297,5 +297,4 @@ def _disk_in_slot(slot: Slot, test: DiskTest) -> Iterator[Link]:
     if usable_rate is not None:
         remedy = f"Move {test.disk} to a slot with {slot_text(vars(slot), 'able_')}"
     lowest, practice = FILLED_RATIO * highest, PCIE_PRACTICE_RATIO * highest
-    name = f"its PCI Express slot ({text})"
-    yield Link(PCIE, test.side, name, lowest, practice, highest, remedy)
+    yield Link(PCIE, test.side, f"its PCI Express slot ({text})", lowest, practice, highest, remedy)

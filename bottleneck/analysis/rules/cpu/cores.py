@@ -89,14 +89,13 @@ def _quota(step: MeasuredStep, side: str, cpu: Load) -> Iterator[Claim]:
         limit = f" ({cores})" if cores else ""
         stopped, used = cpu.throttled_ratio or 0.0, cpu.quota_used_ratio or 0.0
         stops = percent_text(stopped)
-        partly = stopped >= PARTLY_THROTTLED_RATIO and used >= PARTLY_USED_RATIO
         yield claim_of(
             quota.CAUSE,
             1.0 if cpu.is_throttled else used,
             f"the {side}'s CPU quota{limit} throttles the copy in {stops} of the "
             "scheduling periods",
             f"The copy used up the {side}'s CPU quota{limit} in {stops} of the periods.",
-            partly=partly,
+            partly=stopped >= PARTLY_THROTTLED_RATIO and used >= PARTLY_USED_RATIO,
             remedy=_lift(step, side, cpu, cores),
             detail=f"limited to {cores}" if cores else "",
         )
@@ -189,8 +188,7 @@ def _tool_claims(step: MeasuredStep, side: str, cpu: Load, busy: str) -> Iterato
     if cpu.process_ratio < threshold:
         return
     share = percent_text(min(1.0, cpu.process_ratio))
-    full = cpu.process_ratio >= SATURATED_RATIO
-    used = "all of one core" if full else f"{share} of one core"
+    used = "all of one core" if cpu.process_ratio >= SATURATED_RATIO else f"{share} of one core"
     yield _claim(
         step,
         side,
@@ -203,8 +201,7 @@ def _tool_claims(step: MeasuredStep, side: str, cpu: Load, busy: str) -> Iterato
 
 
 def _may_limit_partly(cpu: Load, used_ratio: float) -> bool:
-    is_own = cpu.copy_ratio * cpu.cores >= OWN_RATIO
-    return is_own and used_ratio >= PARTLY_BUSY_RATIO
+    return cpu.copy_ratio * cpu.cores >= OWN_RATIO and used_ratio >= PARTLY_BUSY_RATIO
 
 
 def _claim(

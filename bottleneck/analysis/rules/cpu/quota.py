@@ -58,7 +58,9 @@ def rule(evidence: Evidence) -> Iterator[Claim]:
         return
     if not came_in_bursts(report, step, KNOWN_SILENT_RATIO) or _client_is_held_back(step):
         return
-    periodic = next((each for each in _candidates(report, step) if keeps_time(each)), None)
+    others = [each for each in steps.measured_steps(report, "smb-copy") if each.index != step.index]
+    bursts = (each for each in (step, *others) if came_in_bursts(report, each))
+    periodic = next((each for each in bursts if keeps_time(each)), None)
     if periodic is None:
         return
     trust = SURE
@@ -142,11 +144,6 @@ def _has_radio(report: Report) -> bool:
     """Whether a Wi-Fi card is on the path: it may sleep between two beacons."""
     tops = (link for _, link in hardware_limits.interfaces(report))
     return any(link.kind == "wifi" for top in tops for link in hardware_limits.tree(top))
-
-
-def _candidates(report: Report, step: MeasuredStep) -> Iterator[MeasuredStep]:
-    others = [each for each in steps.measured_steps(report, "smb-copy") if each.index != step.index]
-    return (each for each in (step, *others) if came_in_bursts(report, each))
 
 
 def keeps_time(step: MeasuredStep) -> bool:

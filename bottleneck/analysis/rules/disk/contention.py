@@ -92,8 +92,7 @@ def _others_during(test: DiskTest) -> Others | None:
     if read is None and written is None:
         return None
     total = (read or 0.0) + (written or 0.0)
-    counted = others.reads + others.writes
-    accesses = min(counted, total / PAGE_BYTES)
+    accesses = min(others.reads + others.writes, total / PAGE_BYTES)
     share = total / (total + test.best.moved_bytes) if total else 0.0
     return Others(read or 0.0, written or 0.0, accesses, share)
 

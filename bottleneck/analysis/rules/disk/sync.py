@@ -89,9 +89,7 @@ def rule(evidence: Evidence) -> Iterator[Claim]:
     # Forced writes cost more in a dialect whose requests are shorter.
     threshold = evidence.rate.median / LIKE_RATIO
     others = (each for each in evidence.other_dialects if each.rate.median >= threshold)
-    proven = [
-        each for each in (evidence, *others) if _waits(each, back) and _writes_wait_unflushed(each)
-    ]
+    proven = [e for e in (evidence, *others) if _waits(e, back) and _writes_wait_unflushed(e)]
     if not proven:
         return
     proof = max(proven, key=lambda each: each.rate.median)

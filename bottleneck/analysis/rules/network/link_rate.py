@@ -13,17 +13,7 @@ from dataclasses import replace
 
 from bottleneck.analysis import hardware_limits, interface_facts, model, steps, transfer_rates
 from bottleneck.analysis.claim import GAP, LIKENESS, SURE, Cause, claim
-from bottleneck.analysis.evidence.copies import (
-    Evidence,
-    best_smb_step,
-    diskless,
-    foreign_rate,
-    hindrance_text,
-    is_client_bound,
-    smb_steps,
-    steady_rate,
-    streams,
-)
+from bottleneck.analysis.evidence import copies
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.interface_facts import NOTHING, Behind
 from bottleneck.analysis.load import load
@@ -54,7 +44,7 @@ _LIMITED = {
 }
 
 
-def rule(evidence: Evidence) -> Iterator[Claim | str]:
+def rule(evidence: copies.Evidence) -> Iterator[Claim | str]:
     """Yields the link's payload rate by the tcp steps; without them, inferred from the copies."""
     yield from hardware_limits.reasons_for_doubt(evidence.report, evidence.sender)
     if evidence.copy.step is not None:
@@ -84,14 +74,14 @@ def _best(tests: list[MeasuredStep]) -> MeasuredStep:
     """Returns the fastest step; that of one stream, which is steadier, if it is as fast."""
     highest = max(each.rate.median for each in tests)
     enough = [each for each in tests if each.rate.median * SAME_RATIO >= highest]
-    return min(enough, key=streams)
+    return min(enough, key=copies.streams)
 
 
-def _foreign(evidence: Evidence, best: MeasuredStep) -> float:
+def _foreign(evidence: copies.Evidence, best: MeasuredStep) -> float:
     """Returns others' bytes per second beside the best step, up to a full card or shaper."""
     # If several streams leave others little room, a test with one stream shows the sum.
     total = max(
-        each.rate.median + (foreign_rate(evidence.report, each, evidence.sender) or 0.0)
+        each.rate.median + (copies.foreign_rate(evidence.report, each, evidence.sender) or 0.0)
         for each in evidence.believed_steps
     )
     foreign = max(0.0, total - best.rate.median) if total > SAME_RATIO * best.rate.median else 0.0
@@ -104,7 +94,7 @@ def _foreign(evidence: Evidence, best: MeasuredStep) -> float:
     return foreign
 
 
-def _from_tcp(evidence: Evidence, best: MeasuredStep) -> Iterator[Claim | str]:
+def _from_tcp(evidence: copies.Evidence, best: MeasuredStep) -> Iterator[Claim | str]:
     foreign = _foreign(evidence, best)
     capacity = best.rate.median + foreign
     moves = transfer_rates.transfers_from(evidence.report, evidence.sender)
@@ -116,14 +106,14 @@ def _from_tcp(evidence: Evidence, best: MeasuredStep) -> Iterator[Claim | str]:
         capacity = fastest.bytes_per_second
     match = evidence.looks_like(capacity)
     why = _hindrance(evidence.report, best, match is not None)
-    count = streams(best)
+    count = copies.streams(best)
     result = (
         f"TCP moved {rate_and_bits_text(best.rate.median)} from {evidence.sender} to "
         f"{evidence.receiver} ({count:.0f} stream{'s' if count > 1 else ''})"
     )
     if why:
         yield f"{result}. The network may carry more, because {why}."
-        if any(hindrance_text(best, side) for side in SIDES):
+        if any(copies.hindrance_text(best, side) for side in SIDES):
             yield from _claims_by_settings(evidence, best)
     elif not within:
         capacity, match, why = fastest.bytes_per_second, None, "more was carried over SMB"
@@ -145,7 +135,7 @@ def _from_tcp(evidence: Evidence, best: MeasuredStep) -> Iterator[Claim | str]:
     )
 
 
-def _claims_by_settings(evidence: Evidence, best: MeasuredStep) -> Iterator[Claim]:
+def _claims_by_settings(evidence: copies.Evidence, best: MeasuredStep) -> Iterator[Claim]:
     bound = hardware_limits.sent_rate(evidence.report, evidence.sender)
     if bound is not None and bound.bytes_per_second > best.rate.median:
         rate = rate_text(bound.bytes_per_second)
@@ -168,7 +158,7 @@ def _hindrance(report: Report, best: MeasuredStep, standard: bool) -> str | None
     if steps.on_one_host(report):
         return "the packets never left the host"
     for side in SIDES:
-        cpu, why = load(best.usage(side)), hindrance_text(best, side)
+        cpu, why = load(best.usage(side)), copies.hindrance_text(best, side)
         # At a rate within 3 % of a link's, that link is likelier than a full core.
         if why and cpu is not None and (cpu.is_throttled or not standard):
             return why
@@ -195,22 +185,21 @@ def _hindrance(report: Report, best: MeasuredStep, standard: bool) -> str | None
 # -- copies, if TCP alone was not measured -----------------------------------------------------
 
 
-def _inferred_claims(evidence: Evidence) -> Iterator[Claim]:
+def _inferred_claims(evidence: copies.Evidence) -> Iterator[Claim]:
     report = evidence.report
-    transfers = smb_steps(report, evidence.sender)
+    transfers = copies.smb_steps(report, evidence.sender)
     possible = [each for each in transfers if hardware_limits.impossible(report, each) is None]
-    best = max(diskless(report, evidence.sender), key=steady_rate, default=None)
+    best = max(copies.diskless(report, evidence.sender), key=copies.steady_rate, default=None)
     if best is None:
         return
-    rate, highest = steady_rate(best), max(each.rate.median for each in possible)
-    if rate < WITHOUT_DISK_RATIO * highest or is_client_bound(best):
+    rate, highest = copies.steady_rate(best), max(each.rate.median for each in possible)
+    if rate < WITHOUT_DISK_RATIO * highest or copies.is_client_bound(best):
         return
     match = evidence.looks_like(rate)
     if match is not None:
         behind = interface_facts.behind(evidence, rate, match)
         words = f"the network carries at most {rate_text(rate)}{likeness(match, behind)}"
         words = f"{words}, inferred: TCP was not measured"
-        notes = tuple(interface_facts.remarks(evidence, best, match))
         yield claim(
             CAUSE,
             "path",
@@ -220,29 +209,28 @@ def _inferred_claims(evidence: Evidence) -> Iterator[Claim]:
             low=best.rate.low,
             standing="inferred",
             trust=_trust(evidence, rate),
-            evidence=notes,
+            evidence=tuple(interface_facts.remarks(evidence, best, match)),
             remedy=behind.remedy,
             detail=behind.detail,
         )
 
 
-def _doubted_claim(evidence: Evidence, inferred: Claim) -> Claim:
+def _doubted_claim(evidence: copies.Evidence, inferred: Claim) -> Claim:
     """Returns a claim with less trust if another path may be faster, which only both ends show."""
     rate = inferred.ceiling.bytes_per_second
     way = interface_facts.unseen_way(evidence.report, rate) if evidence.sees_client_only else None
     if way is None:
         return inferred
     why = f"{way}. Whether another path is faster is not known: an agent (--agent) tests each one."
-    trust = min(inferred.trust, GAP)
-    return replace(inferred, trust=trust, evidence=(*inferred.evidence, why))
+    return replace(inferred, trust=min(inferred.trust, GAP), evidence=(*inferred.evidence, why))
 
 
-def _trust(evidence: Evidence, rate: float) -> float:
+def _trust(evidence: copies.Evidence, rate: float) -> float:
     """Returns the trust in a rate that matches a link's: a disk may happen to have the same rate.
 
     It is less if the client had nothing more to send, or if the other direction carries more.
     """
     idle = evidence.copy.step is not None and evidence.details.sockets.by == "sender"
-    back = best_smb_step(evidence.report, evidence.receiver)
-    is_faster = back is not None and steady_rate(back) > OTHER_WAY_RATIO * rate
+    back = copies.best_smb_step(evidence.report, evidence.receiver)
+    is_faster = back is not None and copies.steady_rate(back) > OTHER_WAY_RATIO * rate
     return LIKENESS if idle or (is_faster and not evidence.queues()) else SURE

@@ -77,13 +77,12 @@ def diagnose_stopped_copy(report: Report, copy: Copy) -> CopyDiagnosis | None:
     what = "The copy stalled" if failed else "The copy was not made, as the one before it stalled,"
     error = (f"The copy failed: {outcome.error}",) if isinstance(outcome, Failed) else ()
     trust = PROVEN_TRUST if sender_hole else GAP
-    verdict = Verdict("network", "path", "mtu", trust, None, f"{what} because {words}.")
     return CopyDiagnosis(
         copy.name,
         copy.initiator,
         copy.dialect,
         None,
-        verdict,
+        Verdict("network", "path", "mtu", trust, None, f"{what} because {words}."),
         evidence=(*error, *remarks(report, sender)),
         advice=(f"{_remedy(report, black_hole, sender)}. Then run this command again.",),
     )
@@ -104,11 +103,7 @@ def rule(evidence: Evidence) -> Iterator[Claim | str]:
         f"The connection waited {seconds_text(waited)} ({percent_text(min(1.0, waited / wall))} of "
         f"the copy) for retransmission timeouts and retransmitted {again:.0f} segments."
     )
-    yield _stall_claim(evidence, black_hole, why)
-
-
-def _stall_claim(evidence: Evidence, black_hole: Hole, why: str) -> Claim:
-    return claim(
+    yield claim(
         CAUSE,
         "path",
         evidence.step,

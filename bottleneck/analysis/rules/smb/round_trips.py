@@ -104,8 +104,7 @@ def _claim(evidence: Evidence, idle: Rtt, in_flight: float, ran_out: bool) -> Cl
         # Rates of transfers with as few requests at other times are possible, too.
         moves = transfer_rates.transfers_from(evidence.report, evidence.sender)
         similar = (e for e in moves if transfer_rates.has_no_larger_window(evidence.copy, e))
-        rates = (each.bytes_per_second for each in similar)
-        level = max(rate, in_flight / idle.seconds, *rates)
+        level = max(rate, in_flight / idle.seconds, *(each.bytes_per_second for each in similar))
         in_flight = max(in_flight, level * idle.seconds)
     size, trip = size_text(in_flight), seconds_text(idle.seconds)
     words = f"only {size} of SMB data is in flight"

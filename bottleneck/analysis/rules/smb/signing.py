@@ -57,11 +57,7 @@ _BEST = {"signing": "aes-gmac", "encryption": "aes-128-gcm"}
 def refine(evidence: Evidence, claims: Sequence[Claim]) -> Iterator[Claim]:
     """Yields the claims; for a CPU full of cryptography, that claim and the CPU's without it."""
     side = steps.other(evidence.copy.initiator)
-    full = [
-        each
-        for each in claims
-        if each.ceiling.part == ("cpu", side) and each.ceiling.cause in _FULL
-    ]
+    full = [e for e in claims if e.ceiling.part == ("cpu", side) and e.ceiling.cause in _FULL]
     cost = crypto_cost(evidence) if full else None
     if cost is None:
         yield from claims
