@@ -1,5 +1,7 @@
 """The probes: what is measured, and what that takes; they know nothing of `bottleneck`.
-Begin with stages/tcp.py."""
+
+Begin with stages/tcp.py.
+"""
 
 STAGES = (
     "loopback",

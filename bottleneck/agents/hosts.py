@@ -57,7 +57,10 @@ class Host(replies.Stream):
         timeout_seconds: float | None = None,
     ) -> Self:
         """Starts an agent and waits for its greeting.
-        Errors: AgentLost: no greeting in time, or that of another version."""
+
+        Raises:
+            AgentLost: no greeting in time, or that of another version.
+        """
         program_path = tools.find_named(command[0])
         if program_path is None:
             raise AgentLost(

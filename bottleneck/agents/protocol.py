@@ -67,7 +67,10 @@ def refusal(kind: str, text: str) -> bytes:
 
 def read_greeting(line: bytes) -> Optional[Message]:
     """Decodes a greeting; None: this line is text before the stream.
-    Errors: WireError: the greeting of another protocol."""
+
+    Raises:
+        WireError: the greeting of another protocol.
+    """
     start = line.find(MARK)
     if start < 0:
         return None
@@ -98,7 +101,10 @@ def endpoint_to_plain(endpoint: Endpoint, reader_login: Optional[Access] = None)
 
 def from_plain(kind: Type[T], value: Any) -> T:
     """Converts plain JSON values into a record.
-    Errors: WireError: a missing or unknown key, a wrong type, a number that is not finite."""
+
+    Raises:
+        WireError: a missing or unknown key, a wrong type, a number that is not finite.
+    """
     try:
         return typed.record(kind, value, kind.__name__, exact=True)
     except typed.NotTyped as error:

@@ -62,7 +62,9 @@ class Terms:
 
 def terms(expected: Expectations) -> Terms:
     """Returns the terms that the options set.
-    Errors: Refused, "usage": one is not what it has to be, or the baseline is no report."""
+
+    Errors: Refused, "usage": one is not what it has to be, or the baseline is no report.
+    """
     expectations: list[Expectation] = []
     expectations += [_read("--warn", expectation.limit, e, "warning") for e in expected.warn or ()]
     expectations += [_read("--crit", expectation.limit, e, "critical") for e in expected.crit or ()]
@@ -96,7 +98,9 @@ class Plan:
 
 def plan(times: Time, repeat: int, terms: Terms) -> Plan:
     """Returns how many runs to make, and how long each may take.
-    Errors: Refused, "usage": options that exclude each other, or numbers that cannot be."""
+
+    Errors: Refused, "usage": options that exclude each other, or numbers that cannot be.
+    """
     if not 1 <= repeat <= MOST_REPEATED:
         raise Refused("usage", f"--repeat: must be from 1 to {MOST_REPEATED}")
     default = EACH_SECONDS * max(repeat, ENOUGH_RUNS if terms.baselines else 1)

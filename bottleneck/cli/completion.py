@@ -59,7 +59,9 @@ def get_ready() -> None:
 
 def script(shell: str) -> str:
     """Returns the script that completes `bottleneck` in a shell.
-    Errors: Refused, "usage": it is none of SHOWN."""
+
+    Errors: Refused, "usage": it is none of SHOWN.
+    """
     from typer._completion_shared import get_completion_script
 
     checked_word("--show-completion", shell, SHOWN)
@@ -68,7 +70,9 @@ def script(shell: str) -> str:
 
 def install(shell: str) -> str:
     """Writes the script into a file of its own, where a shell finds it, and returns what was done.
-    Errors: Refused, "usage": it is none of INSTALLED; "permission": it cannot be written."""
+
+    Errors: Refused, "usage": it is none of INSTALLED; "permission": it cannot be written.
+    """
     from bottleneck.report import document_file
     from probes.files import folders
 

@@ -98,7 +98,9 @@ def sources(environment: Mapping[str, str]) -> tuple[Source, ...]:
 
 def read(source: Source) -> str | None:
     """Returns a file's text; None: it is not there, or not for this user.
-    Errors: Refused, "usage": it is named and cannot be read, or others may write to it."""
+
+    Errors: Refused, "usage": it is named and cannot be read, or others may write to it.
+    """
     try:
         fd = os.open(source.path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
@@ -169,7 +171,9 @@ def settings(
 
 def default_map(root: object, line: CommandLine) -> dict[str, Value]:
     """Returns the settings of the typed command by its parameters' names: click's default_map.
-    Errors: Refused: kind "usage", as settings() does."""
+
+    Errors: Refused: kind "usage", as settings() does.
+    """
     choices = commands(root)
     if line.command not in choices:
         return {}

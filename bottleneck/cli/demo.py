@@ -104,7 +104,9 @@ def demo(
 
 def _choose_plant(name: str | None) -> Plant | None:
     """Returns what to plant; None: nothing, as nobody chose and this host allows none.
-    Errors: Unavailable: this host does not allow the chosen plant."""
+
+    Errors: Unavailable: this host does not allow the chosen plant.
+    """
     from bottleneck.run.demo import hosts
     from bottleneck.run.demo.plants import PLANTS, trouble
     from probes.core.stage import Unavailable

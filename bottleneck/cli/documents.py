@@ -85,7 +85,9 @@ Written = TypeVar("Written", bound=Documents)
 
 def in_format(format: str, outputs: Written) -> Written:
     """Returns the documents, with the one that --format puts on stdout.
-    Raises Refused, "usage", where the same document goes to a file."""
+
+    Raises Refused, "usage", where the same document goes to a file.
+    """
     if format not in KINDS:
         return outputs
     if outputs.files.get(format, STDOUT) != STDOUT:

@@ -42,7 +42,9 @@ class Tests:
 
 def checked_fleet(fleet: Fleet | None, tests: Tests) -> tuple[Fleet | None, Tests]:
     """Returns the fleet of the clients that copy at once: the inventory's first, each pair once.
-    Raises Refused, "usage", where --together is not possible."""
+
+    Raises Refused, "usage", where --together is not possible.
+    """
     if tests.direction is not None and tests.direction not in DIRECTIONS:
         raise Refused("usage", f"--direction {tests.direction[:40]!r}: must be one of pull, push")
     count = tests.together

@@ -65,7 +65,9 @@ def is_behind(error: BaseException) -> bool:
 @contextmanager
 def let_through() -> Iterator[None]:
     """Runs a block that they may interrupt.
-    Errors: KeyboardInterrupt: one comes, or came while they were held."""
+
+    Errors: KeyboardInterrupt: one comes, or came while they were held.
+    """
     outer, _state.deferred = _state.deferred, False
     try:
         if _state.pending:
@@ -79,7 +81,9 @@ def let_through() -> Iterator[None]:
 @contextmanager
 def defer() -> Iterator[None]:
     """Runs a block that they may not interrupt; one that comes is raised behind it.
-    Errors: KeyboardInterrupt: one came, unless the block stands in another deferring one."""
+
+    Errors: KeyboardInterrupt: one came, unless the block stands in another deferring one.
+    """
     outer, _state.deferred = _state.deferred, True
     try:
         yield

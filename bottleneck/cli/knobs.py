@@ -222,7 +222,9 @@ def budget_seconds(settings: Mapping[str, Any], runs: int = 0) -> float:
 
 def settings(stage: str, words: Mapping[str, str]) -> dict[str, Any]:
     """Returns the values that the given knobs set, by the Setting's fields.
-    Raises Refused, "usage", for a knob that the stage has not, and for a value that is none."""
+
+    Raises Refused, "usage", for a knob that the stage has not, and for a value that is none.
+    """
     setting = module_of(stage).Setting
     values: dict[str, Any] = {}
     for knob in KNOBS:

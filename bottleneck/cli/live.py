@@ -49,7 +49,10 @@ class View:
 
 def show(pid: int, address: str, seconds: float | None) -> int:
     """Watches until a key, an interrupt or the end of the seconds; returns the exit code.
-    Errors: Refused, Unavailable: no such process, or this system does not tell."""
+
+    Raises:
+        Refused, Unavailable: no such process, or this system does not tell.
+    """
     console, view = terminal.console(), View()
     until = None if seconds is None else time.monotonic() + seconds
     is_screen = progress.moves(console)

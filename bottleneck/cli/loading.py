@@ -57,13 +57,17 @@ class TypedFigures:
 
 def load(file: Path) -> Report:
     """Returns the report in a file, or the one that observations or other tools' figures make.
-    Errors: Refused, "usage": it cannot be read, or it is none of them."""
+
+    Errors: Refused, "usage": it cannot be read, or it is none of them.
+    """
     return load_case((str(file),), TypedFigures())
 
 
 def load_case(names: Sequence[str], typed: TypedFigures) -> Report:
     """Returns the report of one case: of a file as it is, of several and of words all together.
-    Errors: Refused, "usage", one line: what cannot be read, or what is asked for."""
+
+    Errors: Refused, "usage", one line: what cannot be read, or what is asked for.
+    """
     today = datetime.now(UTC).date().isoformat()
     parts: list[Observations] = []
     questions: list[str] = []
@@ -221,7 +225,9 @@ class Reading:
 
 def target_rate(text: str | None) -> float | None:
     """Returns bytes per second of --target-rate; None: it was not given.
-    Errors: Refused, "usage": it is no rate."""
+
+    Errors: Refused, "usage": it is no rate.
+    """
     try:
         rate = None if text is None else units.parse_rate(text)
     except units.UnitError as error:
@@ -233,7 +239,9 @@ def target_rate(text: str | None) -> float | None:
 
 def newest(name: str) -> Report:
     """Returns the report in a file; of a folder (its *.json) or a pattern the one that began last.
-    Errors: Refused, "usage": there is none, or the file is no report."""
+
+    Errors: Refused, "usage": there is none, or the file is no report.
+    """
     # One by one: a folder of the largest ones that are read would not fit into memory.
     return max(each_of(name), key=began)
 

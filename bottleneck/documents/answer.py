@@ -166,7 +166,8 @@ def _steps(diagnosis: Diagnosis, copy: CopyDiagnosis) -> Iterator[Text]:
     sentences = advice(diagnosis, copy)[:MOST_STEPS]
     if sentences:
         yield Text("What to do", "strong", apart=True)
-    yield from (Text(safe(each, LONGEST_SENTENCE), hanging=INSET) for each in sentences)
+    for each in sentences:
+        yield Text(safe(each, LONGEST_SENTENCE), hanging=INSET)
 
 
 # -- the copies --------------------------------------------------------------------------------

@@ -1,2 +1,4 @@
 """Measures many clients with many servers, and finds the node that slow pairs share.
-It imports records, analysis, report, login and the probes. Begin with run.py, then culprit.py."""
+
+It imports records, analysis, report, login and the probes. Begin with run.py, then culprit.py.
+"""

@@ -108,7 +108,9 @@ class FleetRates:
 
 def collect(folder: Path) -> FleetRates:
     """Collects all reports in and below a folder: *.json, in the order of their names.
-    Errors: OSError: the folder cannot be listed."""
+
+    Errors: OSError: the folder cannot be listed.
+    """
     collected = FleetRates()
     if not folder.is_dir():
         raise NotADirectoryError(20, "not a directory")
@@ -139,7 +141,9 @@ def _json_files(folder: Path, collected: FleetRates) -> Iterator[Path]:
 
 def pair_of(name: str, loaded: Report) -> Pair:
     """Returns the pair of a report, by its file's name, else by its content.
-    Errors: ReportError: the names are redacted or missing."""
+
+    Errors: ReportError: the names are redacted or missing.
+    """
     if pair := _named_pair(name):
         return pair
     client = loaded.client.name if loaded.client else ""

@@ -53,7 +53,9 @@ class Inventory:
 
 def program(name: str) -> str:
     """Returns the path of a program of ansible-core: beside this Python, or the system's.
-    Raises Refused, "usage": it is not installed."""
+
+    Raises Refused, "usage": it is not installed.
+    """
     beside = Path(sys.executable).parent / name
     path = str(beside) if os.access(beside, os.X_OK) else tools.find(name)
     if path is None:

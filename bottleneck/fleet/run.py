@@ -71,7 +71,9 @@ class Run:
 @contextmanager
 def prepare_folder(keep: Path, resume: bool) -> Iterator[tuple[FleetRates, int]]:
     """Locks the folder of the reports; yields its reports and its open log.
-    Raises Refused, "usage": the folder is in use or unsafe, or has reports without `resume`."""
+
+    Raises Refused, "usage": the folder is in use or unsafe, or has reports without `resume`.
+    """
     where, collected, log = keep.absolute(), FleetRates(), -1
     try:
         nearest = next(each for each in (where, *where.parents) if each.exists())
@@ -135,7 +137,9 @@ def at_once_seconds(budget_seconds: float) -> float:
 
 def at_once(run: Run, collected: FleetRates, copy: str, say: Callable[[str], None]) -> None:
     """Has all clients with a report copy at the same time; adds to collected.at_once.
-    Errors: KeyboardInterrupt, after ansible-playbook has ended."""
+
+    Errors: KeyboardInterrupt, after ansible-playbook has ended.
+    """
     pairs = sorted(collected.pairs())
     collected.at_once = FleetRates()
     if len(pairs) < LEAST_AT_ONCE:

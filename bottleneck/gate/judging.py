@@ -167,7 +167,8 @@ def _limits(expectations: Iterable[Expectation], readings: dict[str, Reading]) -
                 line = {}
                 lines.append((each.metric, line))
             line[each.severity] = each
-    yield from (_limit(line, metrics.metric_reading(readings, metric)) for metric, line in lines)
+    for metric, line in lines:
+        yield _limit(line, metrics.metric_reading(readings, metric))
 
 
 def _limit(line: dict[str, Limit], reading: Reading) -> Ruling:

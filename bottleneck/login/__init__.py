@@ -1,2 +1,4 @@
 """Parses the target of a run, and finds the credentials to log in there.
-It imports the probes alone. Begin with target.py."""
+
+It imports the probes alone. Begin with target.py.
+"""

@@ -36,8 +36,11 @@ def take_from_environment() -> None:
 
 
 def read_auth_file(path: Path) -> dict[str, str]:
-    """Reads `username`, `password`, `domain` and `realm` from a file in smbclient's format. Errors:
-    Refused: kind "usage"; readable or written by others, not a regular file, or not the format."""
+    """Reads `username`, `password`, `domain` and `realm` from a file in smbclient's format.
+
+    Raises:
+        Refused: kind "usage"; readable or written by others, not a regular file, or not the format.
+    """
     entries: dict[str, str] = {}
     for number, line in enumerate(private_text(path, "--auth-file").split("\n"), 1):
         if line.lstrip()[:1] in ("", "#", ";"):

@@ -43,6 +43,9 @@ def read(output: Output) -> Iterator[Figure]:
     if "of=/dev/null" in text:
         yield Disk(output.host(), "read", rate, "dd")
     elif re.search(r"if=/dev/(?:u?random|zero)", text):
-        yield Disk(output.host(), "write", rate, "dd") if _FLUSHED.search(text) else UNFLUSHED
+        if _FLUSHED.search(text):
+            yield Disk(output.host(), "write", rate, "dd")
+        else:
+            yield UNFLUSHED
     else:
         raise NotTold("did dd read or write the disk? Put its command into the file")

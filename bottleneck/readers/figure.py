@@ -56,7 +56,9 @@ def json_of(text: str, tool: str) -> Any:
 
 def number(text: str) -> float:
     """Returns a figure with thousands separators, or a decimal comma, in any language's way.
-    Errors: ReportError: it is none."""
+
+    Errors: ReportError: it is none.
+    """
     text = text.strip()
     if not _NUMBER.fullmatch(text):
         raise ReportError(f"{text[:40]!r} is not a number")

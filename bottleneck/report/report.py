@@ -226,7 +226,9 @@ def from_elsewhere(document: dict[str, Any]) -> Report:
 
 def from_json(document: dict[str, Any]) -> Report:
     """Reads a parsed document strictly; unknown keys and the diagnosis are ignored.
-    Errors: ReportError, one line."""
+
+    Errors: ReportError, one line.
+    """
     try:
         return _report(document)
     except typed.NotTyped as error:

@@ -169,7 +169,9 @@ def carried_out(tasks: Tasks[T], execute: Callable[[Any], Any]) -> T:
 
 def execute(task: Task, world: World, files: Files, clock: Clock, log: Log) -> Result:
     """Carries out one run of a step: opens its other end, starts and watches it.
-    Raises the errors of Host.initiate."""
+
+    Raises the errors of Host.initiate.
+    """
     initiate = world.hosts[plan.side(task.step.initiator)].initiate
     start = partial(initiate, task.engine or task.step.stage, task.setting)
     other = world.hosts.get(OTHER[plan.side(task.step.initiator)]) if task.both else None

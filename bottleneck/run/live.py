@@ -61,7 +61,10 @@ class Feed:
 
     def take(self) -> list[Line] | None:
         """Returns the copies of the latest second; None: it is incomplete. Waits for data.
-        Errors: Refused, Unavailable: the error that ended the watch."""
+
+        Raises:
+            Refused, Unavailable: the error that ended the watch.
+        """
         chunk = os.read(self.child.events_fd, MOST_BYTES)
         *lines, self.rest = (self.rest + chunk).split(b"\n")
         if not lines:
@@ -97,7 +100,9 @@ def _end_error(event: dict[str, Any]) -> Exception:
 @contextmanager
 def open_feed(pid: int, address: str) -> Iterator[Feed]:
     """Watches during the block; pid, address: choose the copies (running_copies.CopyFilter).
-    Raises Unavailable: this system does not show other processes."""
+
+    Raises Unavailable: this system does not show other processes.
+    """
     require_procfs()
     # Existing objects stay: collecting them again and again would cost more than the watch.
     gc.freeze()

@@ -158,7 +158,10 @@ class Watch:
 
     def observe(self, wait: Wait) -> None:
         """Watches for the requested time, until the copy ends or wait() returns False.
-        Errors: AgentLost: this host's own agent is gone."""
+
+        Raises:
+            AgentLost: this host's own agent is gone.
+        """
         seconds = self.options.seconds
         observations: dict[Side, Observation] = {}
         with ExitStack() as stack:

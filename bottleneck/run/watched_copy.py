@@ -78,7 +78,10 @@ def step_of(
     here: Side, ends: Mapping[Side, End], usages: Mapping[Side, records.Usage], seconds: float
 ) -> tuple[Step, records.Outcome]:
     """Returns the step of a watch, by the host on which it was started.
-    Errors: ValueError: an agent's observations are malformed."""
+
+    Raises:
+        ValueError: an agent's observations are malformed.
+    """
     by_side = {side: watched_sockets.parse_observations(end.reply) for side, end in ends.items()}
     link = ends[here].running.link
     over = _protocol(link)

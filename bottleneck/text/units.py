@@ -244,7 +244,9 @@ def cost_text(seconds_per_byte: float) -> str:
 
 def parse_size(text: str) -> int:
     """Parses bytes from `268435456`, `256MiB`, `1GB` (decimal), `1.5 GiB`.
-    Errors: UnitError for anything else; `100M` is refused: it may mean 10^8 or 100 x 2^20."""
+
+    Errors: UnitError for anything else; `100M` is refused: it may mean 10^8 or 100 x 2^20.
+    """
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         example = "write for example 256MiB or 1GB"

@@ -44,7 +44,10 @@ class NotBounded(ValueError):
 
 
 def loads(content: bytes, limits: Limits = USUAL) -> Any:
-    """Parses a JSON text: finite numbers, no key twice in an object. Errors: NotBounded."""
+    """Parses a JSON text: finite numbers, no key twice in an object.
+
+    Errors: NotBounded.
+    """
     check(content, limits)
 
     def short_int(text: str) -> int:

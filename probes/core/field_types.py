@@ -46,7 +46,9 @@ Keys = Dict[str, str]
 @cache
 def keys(target: Callable[..., Any]) -> Keys:
     """Returns the keys that a record or a function takes, each with its meaning.
-    Errors: TypeError for a key whose annotation gives no meaning."""
+
+    Errors: TypeError for a key whose annotation gives no meaning.
+    """
     hints = hints_of(target, include_extras=True)
     if dataclasses.is_dataclass(target):
         names = [field.name for field in dataclasses.fields(target)]

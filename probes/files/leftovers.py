@@ -172,7 +172,9 @@ def _in_folder(place: str, older_seconds: float, users: _Users) -> Iterator[Left
 
 def _examine(parent: int, place: str, name: str, older_seconds: float, users: _Users) -> Leftover:
     """Examines all of one candidate, without changes.
-    Errors: FileNotFoundError, where it is gone; another OSError, where stat(2) fails."""
+
+    Errors: FileNotFoundError, where it is gone; another OSError, where stat(2) fails.
+    """
     path = os.path.join(place, name)  # noqa: PTH118 - a name that is no UTF-8 stays as it is
     status = os.stat(name, dir_fd=parent, follow_symlinks=False)
     files, size, changed = 0, 0, max(status.st_mtime, status.st_ctime)

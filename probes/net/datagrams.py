@@ -204,7 +204,9 @@ def receive(udp: socket.socket, buffer: bytearray) -> Tuple[int, int]:
 
 def send(udp: socket.socket, content: bytearray) -> bool:
     """Sends one datagram; returns whether this host's own queue took it.
-    Raises RuntimeError where it does not fit into a packet, or nobody listens."""
+
+    Raises RuntimeError where it does not fit into a packet, or nobody listens.
+    """
     try:
         udp.send(content)
     except ConnectionRefusedError:

@@ -60,8 +60,10 @@ def await_answer(connection: socket.socket) -> None:
 
 
 def answer(connection: socket.socket) -> None:
-    """Answers each message until the other end closes. Raises ValueError for a message of more than
-    MOST_MESSAGE_BYTES, OSError where one stops short."""
+    """Answers each message until the other end closes.
+
+    Raises ValueError for a message of more than MOST_MESSAGE_BYTES, OSError where one stops short.
+    """
     buffer = memoryview(bytearray(PART_BYTES))
     while True:
         count = connection.recv_into(buffer)

@@ -70,7 +70,9 @@ class Sender:
 
     def run(self) -> Details:
         """Sends; returns sent (datagrams), sent_bytes_per_second and pace_ratio.
-        Raises EOFError where the control connection is closed meanwhile."""
+
+        Raises EOFError where the control connection is closed meanwhile.
+        """
         size, control = self.payload_bytes, self.meeting.control
         planned = self.pace.planned_datagrams(size)
         gap = size / self.pace.bytes_per_second
@@ -156,7 +158,9 @@ class Receiver:
 
     def watch(self) -> Generator[Sample, None, None]:
         """Yields samples from the first arrival to a Last; the first datagram opens the window.
-        Raises EOFError where the control connection is closed meanwhile."""
+
+        Raises EOFError where the control connection is closed meanwhile.
+        """
         opened = False
         deadline = time.monotonic() + self.pace.seconds + port.STALL_SECONDS
         try:

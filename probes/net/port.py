@@ -65,7 +65,9 @@ class Meeting:
 
     def hear(self, seconds: float) -> Details:
         """Receives a JSON line from the other end.
-        Raises RuntimeError where that reports an error, EOFError where none comes in time."""
+
+        Raises RuntimeError where that reports an error, EOFError where none comes in time.
+        """
         line = _read_line(self.control, seconds, MOST_LINE_BYTES, self.unread)
         try:
             message = _parse_message(line)

@@ -191,7 +191,9 @@ def transfer_with_handshakes(
     shape: Shape, peer: Endpoint, limit: int, pace_seconds: float
 ) -> Tuple[Transfer, Handshakes]:
     """Runs a transfer, and handshakes with its own port while its window is open.
-    Raises as transfer.initiate."""
+
+    Raises as transfer.initiate.
+    """
     stream = _Stream(shape, peer)
     thread = threading.Thread(target=stream.run, daemon=True)
     thread.start()

@@ -124,7 +124,9 @@ def respond(
 
 def initiate(shape: Shape, peer: Endpoint) -> Generator[Sample, None, Transfer]:
     """Moves payload for the shape's seconds; yields the receiver's samples.
-    Raises Unavailable where the port cannot be reached, RuntimeError where the transfer breaks."""
+
+    Raises Unavailable where the port cannot be reached, RuntimeError where the transfer breaks.
+    """
     pushes = shape.verb == "push"
     ring = _process_ring() if pushes else memoryview(b"")
     window = (shape.window_bytes, 0) if pushes else (0, shape.window_bytes)

@@ -120,7 +120,9 @@ class Client:
 
     def poll(self, seconds: float) -> Optional[str]:
         """Returns the command's output; None: not done after some seconds.
-        Raises Said where it is an error, and ConnectionError where smbclient has ended."""
+
+        Raises Said where it is an error, and ConnectionError where smbclient has ended.
+        """
         assert self._process.stderr is not None
         fd, deadline = self._process.stderr.fileno(), time.monotonic() + seconds
         while b"\n" not in self._words.partition(_MARK)[2]:

@@ -75,7 +75,9 @@ class FolderSink:
 
     def take(self, offset: int, view: memoryview) -> None:
         """Writes what arrived; starts write-back every WRITEBACK_BYTES, as a long copy does.
-        Raises Refused ("space") where the folder's file system has less than its reserve free."""
+
+        Raises Refused ("space") where the folder's file system has less than its reserve free.
+        """
         size = len(view)
         if self.file_bytes:
             self._times_taken[offset] += 1

@@ -82,7 +82,9 @@ class SessionFacts:
 
 def read_clock(body: bytes) -> str | None:
     """Reads the server's clock from the body of an SMB2 NEGOTIATE reply.
-    Raises struct.error where it is truncated."""
+
+    Raises struct.error where it is truncated.
+    """
     return to_iso(_NEGOTIATED.unpack_from(body)[9])
 
 

@@ -83,7 +83,9 @@ class Wire:
 
     def next_frame(self) -> int:
         """Receives the length of the next message, in bytes; skips keep-alives.
-        Raises SmbError on anything that is no frame, or one beyond frame_limit_bytes."""
+
+        Raises SmbError on anything that is no frame, or one beyond frame_limit_bytes.
+        """
         began = time.monotonic()
         while True:
             self._look_at_deadline(began)
@@ -208,7 +210,9 @@ NO_WAY = {
 
 def first_to_answer(host: str, port: int) -> socket.socket:
     """Connects to the address of a host that answers; a dead one costs little time.
-    Errors: those of socket.create_connection."""
+
+    Errors: those of socket.create_connection.
+    """
     addresses = [each[4][0] for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     for address in addresses if len(addresses) > 1 else ():
         with contextlib.suppress(OSError):  # tried again, and longer

@@ -161,7 +161,9 @@ def _examine(
 
 def entries(session: Smb2Session, folder: str, pattern: str) -> Iterator[Entry]:
     """Yields all entries of a folder of the share that match the server's pattern.
-    Raises Refused, also where there are more than MOST_ENTRIES."""
+
+    Raises Refused, also where there are more than MOST_ENTRIES.
+    """
     with session._step(f"list {folder or 'the share'}"):
         handle = _open_entry(session, folder, _LIST, FOLDER, SHARE_ALL)
         rows = list_folder(handle, pattern, MOST_ENTRIES)

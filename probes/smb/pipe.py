@@ -289,7 +289,9 @@ ECHOS, LEAST_ECHOS = 12, 3
 
 def round_trips(pipe: Pipe, seconds: float, count: int = ECHOS) -> list[float]:
     """Measures up to count ECHOs one by one, in seconds; LEAST_ECHOS whatever time they take.
-    Raises SmbError where another request is in flight: a READ's payload would delay the reply."""
+
+    Raises SmbError where another request is in flight: a READ's payload would delay the reply.
+    """
     if pipe.in_flight:
         raise SmbError("an ECHO measures the round-trip time of an idle session only")
     times: list[float] = []

@@ -44,7 +44,8 @@ def entries(
     for place in _places(session, folder, old_root):
         if time.monotonic() > until:
             return
-        yield from (f"{place}\\{name}" for name in filter(is_wanted, names(session, place)))
+        for name in filter(is_wanted, names(session, place)):
+            yield f"{place}\\{name}"
 
 
 def _places(session: Session, folder: str, old_root: tuple[str, ...] | None) -> Iterator[str]:

@@ -253,7 +253,9 @@ def _remove(session: Session, path: str, seconds: float = 0.0) -> bool:
 
 def _close(session: Session, source: Handle, folder: Handle, peer: Endpoint, mark: bytes) -> bool:
     """Closes both, and returns whether that removed them; peer: with the run's folder.
-    Raises Refused ("replaced") where the source, by its path, no longer begins with the mark."""
+
+    Raises Refused ("replaced") where the source, by its path, no longer begins with the mark.
+    """
     try:
         if mark:
             _check_source(session, source.path, peer, mark)
@@ -284,7 +286,9 @@ def _check_source(session: Session, path: str, peer: Endpoint, mark: bytes) -> N
 
 def _sweep(setting: Setting, peer: Endpoint, path: str, old_root: tuple[str, ...] | None) -> bool:
     """Removes by name what a crashed server kept of this run, and nothing else; returns True.
-    Raises SmbError where it stays, as with a file of somebody else in it."""
+
+    Raises SmbError where it stays, as with a file of somebody else in it.
+    """
     remedy = "may remain there; the next run or bottleneck cleanup removes it"
     what = f"//{peer.host}/{peer.share}: the folder {path} {remedy}"
     try:

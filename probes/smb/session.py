@@ -115,8 +115,11 @@ class Session(ABC):
 
     @abstractmethod
     def negotiate(self, dialect: str | None, preferred: tuple[str, ...]) -> None:
-        """Negotiates dialect and algorithms. Raises DialectMissing where the server does not
-        support the dialect, Unavailable where it lacks what the security needs."""
+        """Negotiates dialect and algorithms.
+
+        Raises DialectMissing where the server does not support the dialect, Unavailable where it
+        lacks what the security needs.
+        """
 
     @abstractmethod
     def log_in(self) -> None:

@@ -208,7 +208,9 @@ class GuardedConnection(Connection):  # type: ignore[misc]
 
     def _request_of(self, header: Any) -> Any:
         """Returns the request that a message answers, a single one of the same command.
-        Raises SmbError where it answers none (MS-SMB2 3.2.5.1)."""
+
+        Raises SmbError where it answers none (MS-SMB2 3.2.5.1).
+        """
         request = self.outstanding_requests[header["message_id"].get_value()].message
         command = header["command"].get_value()
         if not header["flags"].has_flag(Smb2Flags.SMB2_FLAGS_SERVER_TO_REDIR):

@@ -357,7 +357,9 @@ class Channel(Smb2Session):
 
     def log_in(self) -> None:
         """Joins the first connection's session, signed with its key; logs the user in again.
-        Raises Unavailable where the server allows no further connection."""
+
+        Raises Unavailable where the server allows no further connection.
+        """
         first = self._first._session
         joined = self._session_of(login(self._peer), encrypted=False)
         # The request is signed with the session's key, even where the session is unsigned.

@@ -142,7 +142,9 @@ def refusal(host: str, step: str, status: int) -> Refused:
 @contextmanager
 def error_context(what: Callable[[], str], peer: Endpoint, limit: str = "") -> Iterator[None]:
     """Adds host, share and `what` to an SmbError of the body; limit: text for a DeadlinePassed.
-    Raises Refused instead where the share has no room, which the user can mend."""
+
+    Raises Refused instead where the share has no room, which the user can mend.
+    """
     try:
         yield
     except SmbError as error:

@@ -195,7 +195,9 @@ MOST_FOUND = 64
 
 class Sockets:
     """A netlink socket for requests about TCP sockets.
-    Raises Unavailable where the system does not report sockets or forbids it."""
+
+    Raises Unavailable where the system does not report sockets or forbids it.
+    """
 
     def __init__(self) -> None:
         if not sys.platform.startswith("linux"):

@@ -276,7 +276,10 @@ def _error_context(setting: Setting, window: Window, name: str, destination: str
 
 def _errno_in(words: str) -> Optional[int]:
     """Returns the error number whose C text a program's message ends with."""
-    return next((code for code in KNOWN_ERRORS if words.endswith(os.strerror(code))), None)
+    for code in KNOWN_ERRORS:
+        if words.endswith(os.strerror(code)):
+            return code
+    return None
 
 
 def _same_filesystem(setting: Setting) -> bool:

@@ -186,7 +186,9 @@ def _list_ways(host: str, local: List[Own], addresses: List[Details]) -> List[De
 
 def _check_nonce(text: Any) -> str:
     """Checks the form of a nonce, since it is sent to whoever listens at an address.
-    Errors: ValueError."""
+
+    Errors: ValueError.
+    """
     if not isinstance(text, str) or len(bytes.fromhex(text)) != NONCE_BYTES:
         raise ValueError("the responder's nonce is none")
     return text

@@ -361,8 +361,11 @@ T = TypeVar("T")
 def _open_session(
     setting: Setting, peer: Endpoint, open_end: Callable[[Session, Setting, Endpoint], T]
 ) -> Iterator[tuple[Session, T]]:
-    """Opens a session, and the file to copy. Raises Unavailable for a login that works in the
-    dialect of the run's folder, but not in this one."""
+    """Opens a session, and the file to copy.
+
+    Raises Unavailable for a login that works in the dialect of the run's folder, but not in this
+    one.
+    """
     with ExitStack() as stack:
         try:
             session = stack.enter_context(open_session(peer, setting.dialect, setting.security))

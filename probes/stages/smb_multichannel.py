@@ -141,7 +141,9 @@ class _Group:
 
     def open_channels(self, count: int) -> bool:
         """Opens channels up to the count; returns whether the server allowed it.
-        Raises Unavailable where not even a second one may join."""
+
+        Raises Unavailable where not even a second one may join.
+        """
         from probes.smb.smbprotocol_session import open_channel
 
         while len(self.transfers) < count:

@@ -1,5 +1,7 @@
 """The disk stage's measurements, one file a pattern, and the setting that they share.
-It imports core, system, files, programs and host. Begin with sequential.py, then zones.py."""
+
+It imports core, system, files, programs and host. Begin with sequential.py, then zones.py.
+"""
 
 from __future__ import annotations
 

@@ -200,8 +200,11 @@ class OpenDevice(NamedTuple):
 
 @contextmanager
 def open_device(node: str) -> Iterator[OpenDevice]:
-    """Opens the device of a node for reading, and closes it. Errors: Unavailable with a sentence:
-    no such node, no block device, no right to read it, no medium in it."""
+    """Opens the device of a node for reading, and closes it.
+
+    Errors: Unavailable with a sentence: no such node, no block device, no right to read it, no
+    medium in it.
+    """
     host = socket.gethostname()
     try:
         # Checked before it is opened: opening alone starts a watchdog or rewinds a tape.

@@ -1,2 +1,4 @@
 """The operating system: processes and children, /proc, netlink, tools, and what Windows has of it.
-It imports core. Begin with child.py, then proc.py."""
+
+It imports core. Begin with child.py, then proc.py.
+"""

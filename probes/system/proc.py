@@ -170,7 +170,9 @@ def threads(pid: int) -> List[ThreadTimes]:
 
 def process_io(pid: int) -> Optional[ProcessIo]:
     """Returns the bytes that a process read and wrote; None: the system does not report them.
-    Errors: ProcessLookupError where it is gone, PermissionError where it is another user's."""
+
+    Errors: ProcessLookupError where it is gone, PermissionError where it is another user's.
+    """
     try:
         with open(f"/proc/{pid}/io", encoding="ascii") as file:  # noqa: PTH123 - a tenth of Path's time
             return parse_io(file.read())

@@ -149,7 +149,9 @@ def threads(pid: int) -> List[proc.ThreadTimes]:
 
 def process_io(pid: int) -> Optional[proc.ProcessIo]:
     """Returns the bytes that a process read and wrote; None: the system does not report them.
-    Errors: ProcessLookupError where it is gone, PermissionError where it is another user's."""
+
+    Errors: ProcessLookupError where it is gone, PermissionError where it is another user's.
+    """
     try:
         counters = psutil.Process(pid).io_counters()
         return proc.ProcessIo(

@@ -1,2 +1,4 @@
 """Two hosts on this one: namespaces, a link with a planted limit, and a private Samba.
-It imports analysis and the probes. Begin with plants.py."""
+
+It imports analysis and the probes. Begin with plants.py.
+"""

@@ -42,7 +42,9 @@ _LONGEST_BYTES = 10 + 14 + 65536
 
 def isolate() -> None:
     """Moves this process into an empty network namespace.
-    Errors: OSError, also for the user nobody, whose id is that of unmapped users."""
+
+    Errors: OSError, also for the user nobody, whose id is that of unmapped users.
+    """
     user, group = os.geteuid(), os.getegid()
     if user and user == int(Path("/proc/sys/kernel/overflowuid").read_text()):
         raise PermissionError(errno.EPERM, "user namespaces do not suit the user nobody")

@@ -266,7 +266,9 @@ class PastCache:
 
     def pull(self, add_run: Callable[..., None]) -> Tasks[None]:
         """Makes the step after the cached pull of the same dialect, and takes its runs.
-        Raises Unavailable if nothing shows that the file came from the disk."""
+
+        Raises Unavailable if nothing shows that the file came from the disk.
+        """
         twin = replace(self.step, setting={**self.step.setting, "copy": "pull.cached"})
         warm_pull = self.copies.log.latest(twin)
         is_own_session = self.setting.dialect == self.copies.files.dialect != "smb1"

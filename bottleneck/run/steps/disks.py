@@ -60,7 +60,10 @@ class Disks(RunState):
 
     def hold_sources(self, stack: ExitStack, sides: tuple[plan.Side, ...] = plan.SIDES) -> None:
         """Creates an unnamed file of payload in each side's folder until the stack closes.
-        Errors: Refused: the client's folder is not writable; pushes would have no source."""
+
+        Raises:
+            Refused: the client's folder is not writable; pushes would have no source.
+        """
         self.take_sources(self.begin_sources(stack, sides))
 
     def begin_sources(

@@ -144,7 +144,10 @@ class Native(RunState):
 
     def hold_folder(self, stack: ExitStack) -> None:
         """Creates the run's folder with its source file in TARGET, and finds it on the server.
-        Errors: Refused: the folder is not writable, or does not answer."""
+
+        Raises:
+            Refused: the folder is not writable, or does not answer.
+        """
         target = self.world.options.target.path
         self.log.tell("writing a file in the mounted folder")
         size_bytes = self.world.options.size_bytes or plan.LARGEST_COPY_BYTES // 2

@@ -56,8 +56,11 @@ class ClientShare(RunState):
         return str(self.share.facts["dialect"])
 
     def open_share(self) -> None:
-        """Opens the client's share for a run, and finds the server's program. Raises Unavailable,
-        Refused or StageError, with the remedy, if the server cannot copy from and to here."""
+        """Opens the client's share for a run, and finds the server's program.
+
+        Raises Unavailable, Refused or StageError, with the remedy, if the server cannot copy from
+        and to here.
+        """
         if self.files.server_path is None:
             raise Unavailable("the share's folder was not found there (use --server-folder DIR)")
         assert self.world.server is not None

@@ -200,7 +200,10 @@ class Sources(RunState):
 
     def file_facts(self) -> FileFacts:
         """Asks the host of the user's file for its current facts.
-        Errors: Unavailable: there is no agent, or it does not find the file or may not read it."""
+
+        Raises:
+            Unavailable: there is no agent, or it does not find the file or may not read it.
+        """
         file = self.world.options.file
         assert file is not None
         host = self.world.hosts.get(file.side)

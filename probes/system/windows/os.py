@@ -324,7 +324,9 @@ def pwrite(fd: int, data: Any, offset: int) -> int:
 
 def pass_cache(fd: int) -> None:
     """Has reads and writes of full sectors, at page starts in memory, bypass the file cache.
-    Errors: OSError. Source: ReOpenFile, FILE_FLAG_NO_BUFFERING."""
+
+    Errors: OSError. Source: ReOpenFile, FILE_FLAG_NO_BUFFERING.
+    """
     kernel = ctypes.WinDLL("kernel32", use_last_error=True)
     kernel.ReOpenFile.argtypes = (ctypes.c_void_p, *[ctypes.c_uint32] * 3)
     kernel.ReOpenFile.restype = ctypes.c_void_p
