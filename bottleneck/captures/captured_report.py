@@ -10,7 +10,7 @@ from typing import Any
 from bottleneck import __version__
 from bottleneck.captures.capture import SMB_PORTS, Capture, Host
 from bottleneck.captures.direction import BINS_A_SECOND
-from bottleneck.captures.figures import Ways, figures_of, way_of
+from bottleneck.captures.figures import Ways, bins_of, figures_of, is_stuck, way_of
 from bottleneck.captures.packets import CaptureError
 from bottleneck.report.report import Report, Step
 from probes.core import typed
@@ -22,8 +22,8 @@ DIALECTS = dict(
 )
 """SMB dialect by its number in the reply to NEGOTIATE (MS-SMB2 2.2.4)."""
 MOST_SAMPLES, MOST_COPIES = 1000, 8
-SMALL_RATIO, SHORT_SECONDS = 0.1, 1.0
-"""Bytes of a copy over those of the largest, and its time, below which it may be a trial."""
+SHORT_SECONDS = 1.0
+"""Time of a copy, below which it may be a trial."""
 NO_COPY = "no SMB connection (port 445 or 139) in it moves a file"
 
 
@@ -39,8 +39,7 @@ def report_of(*captures: Capture) -> Report:
     copies = [(ends, ways) for ends, c in capture.connections.items() if (ways := way_of(c))]
     if not copies:
         raise CaptureError(NO_COPY)
-    least_bytes = SMALL_RATIO * max(ways.carrying.bytes for _, ways in copies)
-    copies.sort(key=lambda each: (_is_trial(each[1], least_bytes), _rate(each[1])))
+    copies.sort(key=lambda each: _order(each[1]))
     (_, server), first = copies[0][0], min(ways.began for _, ways in copies)
     port = "" if server[1] == SMB_PORTS[0] else f":{server[1]}"
     return Report(
@@ -79,12 +78,11 @@ def _host(host: Host) -> str:
     return f"[{address}]" if address.version == 6 else str(address)
 
 
-def _is_trial(ways: Ways, least_bytes: float) -> bool:
-    return ways.carrying.bytes < least_bytes or ways.ended - ways.began < SHORT_SECONDS
-
-
-def _rate(ways: Ways) -> float:
-    return ways.carrying.bytes / max(1e-3, ways.ended - ways.began)
+def _order(ways: Ways) -> tuple[bool, float]:
+    """Returns the key by which copies are sorted: the slowest first, trials last."""
+    seconds = ways.ended - ways.began
+    is_trial = seconds < SHORT_SECONDS and not is_stuck(ways.carrying)
+    return is_trial, ways.carrying.bytes / max(1e-3, seconds)
 
 
 def _others(capture: Capture, ends: tuple[Host, Host], ways: Ways) -> int | None:
@@ -92,18 +90,19 @@ def _others(capture: Capture, ends: tuple[Host, Host], ways: Ways) -> int | None
 
     None: the capture holds no packet of others, so that a filter may hide them.
     """
-    if not capture.other_bytes and len(capture.connections) == 1:
-        return None
     receiver, sender = (host for host, _ in (ends if ways.pull else ends[::-1]))
     total = sum(
         size
         for (source, target, second), size in capture.other_bytes.items()
         if (source == sender or target == receiver) and ways.began - 1 < second < ways.ended
     )
-    for each in capture.connections.values():
-        if each is not ways.connection and each.first_data < ways.ended and each.last > ways.began:
-            total += (each.requests.downward if ways.pull else each.requests.upward).bytes
-    return total
+    bins = bins_of(ways)
+    for ((client, _), (server, _)), each in capture.connections.items():
+        lanes = (client, server, each.requests.upward), (server, client, each.requests.downward)
+        for source, target, way in lanes:
+            if each is not ways.connection and (source == sender or target == receiver):
+                total += sum(size for number, size in way.bytes_by_bin.items() if number in bins)
+    return total if total or capture.other_bytes else None
 
 
 def _figures(captures: Sequence[Capture], ends: tuple[Host, Host]) -> Iterator[dict[str, Any]]:
@@ -116,7 +115,8 @@ def _figures(captures: Sequence[Capture], ends: tuple[Host, Host]) -> Iterator[d
 
 
 def _joined(views: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Returns the figures of several views of one connection: means of shares, the rest's first."""
+    """Returns the figures of several views of one connection: shares are means."""
+    views = sorted(views, key=lambda each: (not each["has_syn"], each["unseen_bytes"]))
     figures = dict(views[0])
     for name, value in figures.items():
         if isinstance(value, float) and name.endswith("_ratio"):
@@ -155,9 +155,8 @@ def _samples(ways: Ways) -> Iterator[Sample]:
     began, lasted = ways.began, max(1e-3, ways.ended - ways.began)
     moved_bytes, last = 0, 0.0
     yield Sample(0.0, 0)
-    bins = sorted(ways.carrying.bytes_by_bin.items())
     step = lasted / MOST_SAMPLES
-    for number, count in bins:
+    for number, count in sorted(ways.carrying.bytes_by_bin.items()):
         moved_bytes += count
         end = (number + 1) / BINS_A_SECOND - began
         if last + step <= end < lasted and moved_bytes <= ways.carrying.bytes:

@@ -25,20 +25,22 @@ class Connection:
         self.course: defaultdict[int, defaultdict[tuple[turns.State, str], float]]
         self.course = defaultdict(lambda: defaultdict(float))
         """Seconds by state and host, by bin of the capture's time."""
-        self.first_data = self.last_data = self.last = 0.0
-        """Times of the first and last large segment, and of the last packet; 0: none."""
+        self.first_data = self.last_data = self.last_payload = self.last = 0.0
+        """Times of the first and last large segment, the last payload, the last packet; 0: none."""
         self._syn_at: float | None = None
         self._syn_ack_at: float | None = None
-
-    @property
-    def moved_bytes(self) -> int:
-        return self.requests.upward.bytes + self.requests.downward.bytes
 
     def add(self, segment: Segment, from_client: bool) -> None:
         """Takes the next segment."""
         ways = self.requests.upward, self.requests.downward
         ways = ways if from_client else ways[::-1]
         sending, acknowledged = ways
+        if segment.identification:
+            # A mirror of both directions, or a bridge's ports: retransmissions have a new one.
+            key = segment.identification, segment.seq, segment.ack, segment.size
+            if key in sending.recent_segments:
+                return
+            sending.recent_segments.append(key)
         options = options_of(segment.options) if segment.options else {}
         now, stamps = segment.seconds, options.get(STAMPS, b"")
         queued = 0.0
@@ -62,10 +64,15 @@ class Connection:
         sending.note_stamp(now, options)
 
     def _share_out(self, interval: turns.Interval) -> None:
-        for state, first, last, host in turns.turns(self.requests, self.trips, interval):
-            number = int(first * BINS_A_SECOND)
-            if last > first and (len(self.course) < MOST_BINS or number in self.course):
-                self.course[number][state, host] += last - first
+        for state, begin, last, host in turns.turns(self.requests, self.trips, interval):
+            moment = begin
+            while moment < last:
+                number = int(moment * BINS_A_SECOND)
+                if len(self.course) >= MOST_BINS and number not in self.course:
+                    break
+                end = min(last, max((number + 1) / BINS_A_SECOND, moment + 1e-3))
+                self.course[number][state, host] += end - moment
+                moment = end
 
     def _open(
         self, segment: Segment, ways: Ways, options: dict[int, bytes], from_client: bool
@@ -100,6 +107,7 @@ class Connection:
         start = sending.offset(segment.seq)
         end = start + segment.size
         sending.segments += 1
+        self.last_payload = now if segment.size > 1 else self.last_payload
         if end <= sending.next_offset:
             sending.repeat(now, start, segment.size, self.trips.between)
             return

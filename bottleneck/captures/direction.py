@@ -12,6 +12,7 @@ from bottleneck.captures.segments import STAMPS
 MASK = 0xFFFFFFFF
 MOST_VALUES, MOST_EDGES, MOST_HOLES, MOST_STAMPS = 2000, 4096, 256, 512
 """Bounds of what a connection keeps, whatever the length of the capture."""
+RECENT_SEGMENTS = 8
 DRIFT_RATIO = 2e-4
 """Greatest drift between a sender's clock and the capture's."""
 BINS_A_SECOND, MOST_BINS = 10, 72_000
@@ -98,6 +99,8 @@ class Direction:
         """Scale of the receiver's window; None: its SYN is not in the capture."""
         self.largest_window = 0
         self.holes: deque[Hole] = deque(maxlen=MOST_HOLES)
+        self.recent_segments: deque[tuple[int, int, int, int]] = deque(maxlen=RECENT_SEGMENTS)
+        """Identification, sequence numbers and sizes, to tell duplicates of the capture."""
         self.sent_at = self.acked_at = 0.0
         self.bytes = self.segments = 0
         self.sent_again = 0
@@ -176,7 +179,8 @@ class Direction:
             self.set_offset(ack, offset)
             self.holes.clear()
         while self.holes and self.holes[0].end <= offset:
-            self.holes.popleft()
+            hole = self.holes.popleft()
+            self.unseen_bytes += hole.end - hole.start
         if offset > self.acked_offset:
             self.acked_at = now
         self.acked_offset = offset

@@ -11,10 +11,13 @@ from typing import Any
 
 from bottleneck.captures.connection import Connection
 from bottleneck.captures.direction import BINS_A_SECOND, MOST_BINS, Direction, Sample
+from bottleneck.captures.framing import READ, WRITE
 from bottleneck.captures.requests import Requests
 from bottleneck.captures.turns import NEAR_SECONDS
 from probes.core.records import SIDES
 
+TURNS = (*SIDES, "moving", "pause", "loss", "window", "trip")
+"""Names of the shares of a time: of the hosts, and of the states that are none's."""
 DISKLESS = ("TREE_CONNECT", "SESSION_SETUP", "QUERY_INFO", "IOCTL", "NEGOTIATE")
 """Commands that a server answers from its memory."""
 SLOW_SECONDS = 0.008
@@ -51,28 +54,25 @@ class Ways:
 
     @property
     def ended(self) -> float:
-        """End of the copy: its last data, or the last packet if a message never ended."""
-        connection = self.connection
-        is_stuck = self.carrying.framer.message is not None or bool(connection.requests.open)
-        is_stuck = is_stuck and connection.last - connection.last_data > 1
-        return connection.last if is_stuck else connection.last_data
+        """End of the copy: its last data, or the last payload if a request never ended."""
+        commands = {each.command for each in self.connection.requests.open.values()}
+        is_open = self.carrying.framer.message is not None or bool(commands & {READ, WRITE})
+        return self.connection.last_payload if is_open else self.connection.last_data
 
 
 def way_of(connection: Connection) -> Ways | None:
     """Returns a connection's copy; None: it moves no file."""
     requests = connection.requests
     ways = Ways(connection, requests.downward.bytes > requests.upward.bytes)
-    carrying = ways.carrying
-    if not connection.first_data or carrying.bytes < LEAST_BYTES and not _is_stuck(carrying):
-        return None
-    return ways
+    is_large = ways.carrying.bytes >= LEAST_BYTES or is_stuck(ways.carrying)
+    return ways if connection.first_data and is_large else None
 
 
-def _is_stuck(way: Direction) -> bool:
+def is_stuck(way: Direction) -> bool:
     return way.most_repeats >= STUCK_REPEATS and way.repeated_bytes > STUCK_BYTES
 
 
-def _bins(ways: Ways) -> range:
+def bins_of(ways: Ways) -> range:
     first, last = (int(moment * BINS_A_SECOND) for moment in (ways.began, ways.ended))
     return range(first, last + 1)
 
@@ -80,9 +80,8 @@ def _bins(ways: Ways) -> range:
 def times(ways: Ways, bins: range) -> dict[tuple[str, str], float]:
     """Returns the shares of the time in some bins by state and host; they sum to 1, or are none."""
     seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
-    course = ways.connection.course
-    for number in bins if len(bins) < len(course) else sorted(course):
-        for key, lasted in course[number].items() if number in bins and number in course else ():
+    for number, row in ways.connection.course.items():
+        for key, lasted in row.items() if number in bins else ():
             seconds[key] += lasted
     total = sum(seconds.values()) or 1.0
     return {key: lasted / total for key, lasted in seconds.items()}
@@ -90,7 +89,10 @@ def times(ways: Ways, bins: range) -> dict[tuple[str, str], float]:
 
 def _turns(ways: Ways, bins: range) -> dict[str, float]:
     """Returns the shares of the time in some bins, as the report has them."""
-    return {f"{name}_ratio": round(share, 4) for name, share in _groups(times(ways, bins))}
+    groups: defaultdict[str, float] = defaultdict(float)
+    for (state, host), share in times(ways, bins).items():
+        groups[host if state in ("host", "not-read") else state] += share
+    return {f"{name}_ratio": round(groups[name], 4) for name in TURNS}
 
 
 def figures_of(ways: Ways, other_bytes: int | None) -> dict[str, Any]:
@@ -100,7 +102,7 @@ def figures_of(ways: Ways, other_bytes: int | None) -> dict[str, Any]:
     """
     connection, way = ways.connection, ways.carrying
     lost = way.sent_again + way.late_fills
-    bins = _bins(ways)
+    bins = bins_of(ways)
     shares, period = times(ways, bins), -(-len(bins) // COURSE_PERIODS)
     course = [bins[index : index + period] for index in range(0, len(bins), period)]
     return {
@@ -114,10 +116,9 @@ def figures_of(ways: Ways, other_bytes: int | None) -> dict[str, Any]:
         "lost_segments": lost,
         "lost_before": way.late_fills,
         "loss_episode_ratio": _episode_ratio(ways),
-        "is_stuck": _is_stuck(way),
+        "is_stuck": is_stuck(way),
         "largest_window_bytes": way.largest_window or None,
         "full_window_bytes": way.full_windows.quantile(0.5),
-        "in_flight_bytes": way.in_flight.quantile(0.95),
         "is_flight_even": _is_even(way),
         "zero_windows": way.zero_windows,
         "request_bytes": connection.requests.sizes.quantile(0.5),
@@ -125,7 +126,7 @@ def figures_of(ways: Ways, other_bytes: int | None) -> dict[str, Any]:
         "asked_bytes": _asked_bytes(connection.requests),
         "others_ratio": None
         if other_bytes is None
-        else other_bytes / max(1, other_bytes + connection.moved_bytes),
+        else other_bytes / max(1, other_bytes + way.bytes),
         "best_bytes_per_second": _best(ways),
         "spread_ratio": _spread(way, ways),
         "slow_commands_ratio": _slow_commands(ways, shares) if connection.has_syn else None,
@@ -135,13 +136,6 @@ def figures_of(ways: Ways, other_bytes: int | None) -> dict[str, Any]:
         "has_stamps": way.clock.is_usable,
         "commands": list(_commands(connection)),
     }
-
-
-def _groups(shares: Mapping[tuple[str, str], float]) -> Iterator[tuple[str, float]]:
-    for side in SIDES:
-        yield side, shares.get(("host", side), 0.0) + shares.get(("not-read", side), 0.0)
-    for state in ("moving", "pause", "loss", "window", "trip"):
-        yield state, sum(share for (name, _), share in shares.items() if name == state)
 
 
 def _point(connection: Connection) -> str:
@@ -178,7 +172,8 @@ def _queue_seconds(ways: Ways) -> float | None:
 def _asked_bytes(requests: Requests) -> float:
     """Returns the bytes that are asked for at once: by the requests, else by their number."""
     counted = (requests.depth.quantile(0.95) or 0.0) * requests.sizes.median()
-    return requests.asked_bytes.quantile(0.9) or counted
+    is_readable = not requests.protocols["encrypted"]
+    return is_readable and requests.asked_bytes.quantile(0.9) or counted
 
 
 def _is_even(way: Direction) -> bool:
@@ -192,7 +187,7 @@ def _best(ways: Ways) -> float | None:
 
     So many bins that a flight more or less in them is no matter.
     """
-    bytes_by_bin, bins = ways.carrying.bytes_by_bin, _bins(ways)[:MOST_BINS]
+    bytes_by_bin, bins = ways.carrying.bytes_by_bin, bins_of(ways)[:MOST_BINS]
     if len(bins) < BINS_A_SECOND:
         return None
     sums = [0, *accumulate(bytes_by_bin[number] for number in bins)]
@@ -204,8 +199,8 @@ def _best(ways: Ways) -> float | None:
 
 def _spread(way: Direction, ways: Ways) -> float | None:
     """Returns the standard deviation of the rate over half seconds, as a ratio of its mean."""
-    inner = _bins(ways)[1:-1]
-    bins = [n for number, n in sorted(way.bytes_by_bin.items()) if number in inner]
+    inner = bins_of(ways)[1:-1][:MOST_BINS]
+    bins = [way.bytes_by_bin[number] for number in inner]
     sums = [sum(bins[i : i + SUM_BINS]) for i in range(0, len(bins) - SUM_BINS + 1, SUM_BINS)]
     mean = sum(sums) / len(sums) if len(sums) >= LEAST_SUMS else 0.0
     if not mean:
@@ -230,16 +225,12 @@ def _slow_commands(ways: Ways, shares: Mapping[tuple[str, str], float]) -> float
 
     The host is the one that had to act for longer.
     """
-    connection = ways.connection
+    requests, trips = ways.connection.requests, ways.connection.trips
     if shares.get(("host", "server"), 0.0) >= shares.get(("host", "client"), 0.0):
-        trip = connection.trips.to_server or 0.0
-        samples = (connection.requests.service.get(name, Sample()) for name in DISKLESS)
-        waits = [wait - trip for sample in samples for wait in sample.values]
+        samples = (requests.service.get(name, Sample()) for name in DISKLESS)
+        waits = [wait - (trips.to_server or 0.0) for sample in samples for wait in sample.values]
     else:
-        waits = [
-            wait - (connection.trips.to_client or 0.0)
-            for wait in connection.requests.early_pauses.values
-        ]
+        waits = [wait - (trips.to_client or 0.0) for wait in requests.early_pauses.values]
     return sum(wait > SLOW_SECONDS for wait in waits) / len(waits) if waits else None
 
 

@@ -131,7 +131,8 @@ class Framer:
                 self.message = None
             if self.boundary == end:
                 break
-            head = data[self.boundary - start :] if self.boundary >= start else b""
+            offset = self.boundary - start
+            head = data[offset : offset + 4 + _KEPT_HEADER_BYTES] if offset >= 0 else b""
             message = self._next(head, end)
             if message is not None:
                 if message.size > LARGE_BYTES:

@@ -92,6 +92,7 @@ class Requests:
         self.protocols[message.protocol] += 1
         self._requests += 1
         if message.command in (CANCEL, CHANGE_NOTIFY):
+            self._current = None
             return
         command, is_encrypted = message.command, message.protocol == "encrypted"
         if command is None and message.size > DATA_BYTES:
@@ -105,6 +106,7 @@ class Requests:
         self._current = message.number if message.number is not None else ("", self._requests)
         charged = int.from_bytes(message.head[10:12], "little") * CREDIT_BYTES
         charged = payload or (charged if message.protocol == "smb2" and command == READ else 0)
+        self._close(self._current)
         self.open[self._current] = Request(command, now, self._replies, payload, charged)
         self._open_bytes += charged
         replying = self.downward.framer.message is not None

@@ -40,6 +40,8 @@ class Segment(NamedTuple):
     data: bytes
     """The first of them, as far as they were kept."""
     options: bytes
+    identification: int
+    """Number of the IPv4 packet; 0: unknown."""
 
 
 class Datagram(NamedTuple):
@@ -53,6 +55,7 @@ class Datagram(NamedTuple):
     """Offset of the payload in the packet's data."""
     size: int
     """Payload bytes on the wire."""
+    identification: int
 
 
 def datagram_of(packet: Packet) -> Datagram | None:
@@ -67,9 +70,9 @@ def datagram_of(packet: Packet) -> Datagram | None:
             ether_type, start = data[start + 2] << 8 | data[start + 3], start + 4
         if ether_type not in (0x0800, 0x86DD):
             return None
-    version = data[start] >> 4
+    version, identification = data[start] >> 4, 0
     if version == 4:
-        _, _, ip_bytes, _, fragment, _, protocol = _ip_header(data, start)
+        _, _, ip_bytes, identification, fragment, _, protocol = _ip_header(data, start)
         protocol = 0 if fragment & 0x1FFF else protocol
         source, target = data[start + 12 : start + 16], data[start + 16 : start + 20]
         header_bytes = (data[start] & 15) * 4
@@ -82,13 +85,14 @@ def datagram_of(packet: Packet) -> Datagram | None:
         return None
     # A length of 0 is one that the card fills in, once it has cut the packet into segments.
     size = (ip_bytes or wire_bytes - start) - header_bytes
-    return Datagram(source, target, protocol, start + header_bytes, max(0, size))
+    payload = start + header_bytes
+    return Datagram(source, target, protocol, payload, max(0, size), identification)
 
 
 def segment_of(packet: Packet, datagram: Datagram) -> Segment | None:
     """Returns the TCP segment in a packet; None: it is something else, or its header was cut."""
     data = packet.data
-    source, target, protocol, tcp, ip_payload_bytes = datagram
+    source, target, protocol, tcp, ip_payload_bytes, number = datagram
     if protocol != _TCP or len(data) < tcp + 20:
         return None
     source_port, target_port, seq, ack, offset, flags, window = _tcp_header(data, tcp)
@@ -99,7 +103,7 @@ def segment_of(packet: Packet, datagram: Datagram) -> Segment | None:
     payload = tcp + tcp_bytes
     ends = (source, source_port), (target, target_port)
     content, options = data[payload : payload + size], data[tcp + 20 : payload]
-    return Segment(packet.seconds, *ends, seq, ack, flags, window, size, content, options)
+    return Segment(packet.seconds, *ends, seq, ack, flags, window, size, content, options, number)
 
 
 def options_of(options: bytes) -> dict[int, bytes]:

@@ -166,8 +166,7 @@ def _steps(diagnosis: Diagnosis, copy: CopyDiagnosis) -> Iterator[Text]:
     sentences = advice(diagnosis, copy)[:MOST_STEPS]
     if sentences:
         yield Text("What to do", "strong", apart=True)
-    for each in sentences:
-        yield Text(safe(each, LONGEST_SENTENCE), hanging=INSET)
+    yield from (Text(safe(each, LONGEST_SENTENCE), hanging=INSET) for each in sentences)
 
 
 # -- the copies --------------------------------------------------------------------------------

@@ -153,8 +153,7 @@ def _culprit_sentence(culprit: Culprit, finding: Findings) -> str:
 def blocks(result: Result) -> Iterator[Block]:
     """Yields the answer, the culprits and the matrix of the headline's copy, for a terminal."""
     yield Text(headline(result), "strong")
-    for each in sentences(result):
-        yield Text(each, hanging="  ")
+    yield from (Text(each, hanging="  ") for each in sentences(result))
     yield from details(result)
     if result.findings and result.together is None:
         yield matrix(result, MOST_CLIENTS, MOST_SERVERS)

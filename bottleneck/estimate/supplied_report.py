@@ -57,8 +57,7 @@ def entries_of(observations: Observations) -> Iterator[Entry]:
     yield from (_tcp(each, rtt) for each in observations.tcp)
     for index, row in enumerate(observations.latency):
         yield _latency(row, f"latency[{index}]")
-    for index, disk in enumerate(observations.disk):
-        yield _disk(disk, f"disk[{index}]")
+    yield from (_disk(disk, f"disk[{index}]") for index, disk in enumerate(observations.disk))
     yield from map(_copy, observations.copy)
 
 

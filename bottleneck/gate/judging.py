@@ -167,8 +167,7 @@ def _limits(expectations: Iterable[Expectation], readings: dict[str, Reading]) -
                 line = {}
                 lines.append((each.metric, line))
             line[each.severity] = each
-    for metric, line in lines:
-        yield _limit(line, metrics.metric_reading(readings, metric))
+    yield from (_limit(line, metrics.metric_reading(readings, metric)) for metric, line in lines)
 
 
 def _limit(line: dict[str, Limit], reading: Reading) -> Ruling:

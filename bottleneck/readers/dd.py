@@ -43,9 +43,6 @@ def read(output: Output) -> Iterator[Figure]:
     if "of=/dev/null" in text:
         yield Disk(output.host(), "read", rate, "dd")
     elif re.search(r"if=/dev/(?:u?random|zero)", text):
-        if _FLUSHED.search(text):
-            yield Disk(output.host(), "write", rate, "dd")
-        else:
-            yield UNFLUSHED
+        yield Disk(output.host(), "write", rate, "dd") if _FLUSHED.search(text) else UNFLUSHED
     else:
         raise NotTold("did dd read or write the disk? Put its command into the file")

@@ -33,9 +33,7 @@ def read(output: Output) -> Iterator[Figure]:
     _, line, summary = output.text.rpartition(" ---\n")
     counts = _SENT.finditer(summary if line else output.text)
     sent = next((each for each in counts if line or "=" in each[0]), None)
-    lost = None
-    if sent is not None and number(sent[1]) >= LEAST_SENT:
-        lost = number(sent[3]) / 100
+    lost = number(sent[3]) / 100 if sent is not None and number(sent[1]) >= LEAST_SENT else None
     if unix is not None:
         seconds = number(unix[1]) / (1e3 if unix[4] == "ms" else 1e6)
         yield path(seconds, lost)

@@ -334,9 +334,7 @@ def _other_seconds(
     interrupt_seconds: float,
 ) -> float:
     counted = end.other_cpu_seconds - start.other_cpu_seconds
-    hidden = 0.0
-    if not end.others_complete:
-        hidden = busy_seconds - interrupt_seconds - copy_seconds
+    hidden = busy_seconds - interrupt_seconds - copy_seconds if not end.others_complete else 0.0
     return min(busy_seconds, max(0.0, counted, hidden))
 
 

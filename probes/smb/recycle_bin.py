@@ -44,8 +44,7 @@ def entries(
     for place in _places(session, folder, old_root):
         if time.monotonic() > until:
             return
-        for name in filter(is_wanted, names(session, place)):
-            yield f"{place}\\{name}"
+        yield from (f"{place}\\{name}" for name in filter(is_wanted, names(session, place)))
 
 
 def _places(session: Session, folder: str, old_root: tuple[str, ...] | None) -> Iterator[str]:

@@ -276,10 +276,7 @@ def _error_context(setting: Setting, window: Window, name: str, destination: str
 
 def _errno_in(words: str) -> Optional[int]:
     """Returns the error number whose C text a program's message ends with."""
-    for code in KNOWN_ERRORS:
-        if words.endswith(os.strerror(code)):
-            return code
-    return None
+    return next((code for code in KNOWN_ERRORS if words.endswith(os.strerror(code))), None)
 
 
 def _same_filesystem(setting: Setting) -> bool:

@@ -119,6 +119,7 @@ def test_a_relay_that_changes_nothing_is_an_agent_like_any_other(monkeypatch):
         ("answer.interface_sent_bytes", "-5"),
         ("answer.interface_sent_bytes", "1e999"),
         ("answer.clock_seconds", "NaN"),
+        ("answer.clock_seconds", "0"),
         ("answer.tools", '{"fio": 5}'),
         ("endpoint", ""),
         ("endpoint", "5"),
@@ -158,11 +159,6 @@ def test_answers_of_other_kinds(monkeypatch, path, value):
 )
 def test_a_stage_whose_samples_or_details_cannot_be(monkeypatch, path, value):
     ends_well(monkeypatch, loopback_there, path, value)
-
-
-@pytest.mark.long
-def test_a_clock_that_stands_still_at_the_other_end(monkeypatch):
-    ends_well(monkeypatch, transfer, "answer.clock_seconds", "0")
 
 
 def replier(reply):

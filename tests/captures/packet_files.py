@@ -6,11 +6,10 @@ import struct
 from collections.abc import Iterable
 
 CLIENT, SERVER = (b"\x0a\0\0\x01", 50000), (b"\x0a\0\0\x02", 445)
-Record = tuple[float, bytes]
 
 
 def frame(
-    source=CLIENT, target=SERVER, data=b"", seq=1, ack=1, flags=16, window=500, options=b""
+    source=CLIENT, target=SERVER, data=b"", seq=1, ack=1, flags=16, window=500, options=b"", id=0
 ) -> bytes:
     """Returns an Ethernet frame with a TCP segment over IPv4."""
     options += b"\1" * (-len(options) % 4)
@@ -18,11 +17,13 @@ def frame(
         ">HHIIBBHHH", source[1], target[1], seq, ack, (20 + len(options)) << 2, flags, window, 0, 0
     )
     size = 20 + len(tcp) + len(options) + len(data)
-    ip = struct.pack(">BBHHHBBH", 0x45, 0, size, 0, 0, 64, 6, 0) + source[0] + target[0]
+    ip = struct.pack(">BBHHHBBH", 0x45, 0, size, id, 0, 64, 6, 0) + source[0] + target[0]
     return bytes(12) + b"\x08\0" + ip + tcp + options + data
 
 
-def pcap(records: Iterable[Record], order="<", magic=0xA1B2C3D4, ticks=10**6, link=1) -> bytes:
+def pcap(
+    records: Iterable[tuple[float, bytes]], order="<", magic=0xA1B2C3D4, ticks=10**6, link=1
+) -> bytes:
     """Returns a pcap file of packets that were kept whole."""
     parts = [struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 262144, link)]
     for seconds, data in records:

@@ -92,7 +92,7 @@ def test_others_share_the_path_on_the_copy_s_way_and_at_its_time_alone():
     during, later = int(connection.first_data) + 1, int(connection.last) + 99
     keys = (server, client, during), (client, server, during), (server, client, later)
     for key, ratio in zip(keys, (0.75, 0, 0), strict=True):
-        read.other_bytes = {key: 3 * connection.moved_bytes}
+        read.other_bytes = {key: 3 * connection.requests.downward.bytes}
         (_, measured), *_ = captured_report.report_of(read).entries
         assert measured.details["capture"]["others_ratio"] == ratio
 
@@ -112,8 +112,7 @@ def test_each_connection_that_moves_files_is_a_copy_and_the_slowest_leads():
     first.connections |= capture_of("window-client.pull.client").connections
     diagnosis = diagnose(captured_report.report_of(first))
     rates = [each.bytes_per_second for each in diagnosis.copies]
-    assert len(rates) == 2
-    assert rates == sorted(rates)
+    assert (len(rates), rates) == (2, sorted(rates))
     assert "1.19 MB/s" in diagnosis.summary
 
 

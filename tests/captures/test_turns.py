@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from bottleneck.captures import figures
 from bottleneck.captures.connection import Connection
 from bottleneck.captures.packets import Packet
 from bottleneck.captures.segments import SYN, datagram_of, segment_of
@@ -99,6 +100,10 @@ def test_a_pause_within_a_reply_that_was_all_acknowledged_is_the_server_s():
     play.ask()
     play.answer(pause_at=9, pause_seconds=0.2)
     assert play.seconds() == {("host", "server"): 0.2}
+    play.wait(50)
+    play.send(True)
+    ways = figures.way_of(play.connection)
+    assert figures.times(ways, figures.bins_of(ways))["host", "server"] > 0.6, "idle time counts"
 
 
 @pytest.mark.parametrize(("to_server", "to_client"), [(0.04, 0.0), (0.0, 0.04), (0.02, 0.02)])
@@ -114,6 +119,13 @@ def test_the_way_of_a_request_is_no_host_s_wherever_it_is_captured(to_server, to
     assert trips == pytest.approx(5 * 0.04, abs=0.02)
     # The handshake alone counts for the client, before there is anything to wait for.
     assert sum(value for (state, _), value in times.items() if state == "host") <= 0.05
+
+
+def test_a_packet_that_was_captured_twice_counts_once():
+    packet, connection = Packet(1.0, 1, 63, frame(data=bytes(9), id=7)), Connection()
+    for _ in range(2):
+        connection.add(segment_of(packet, datagram_of(packet)), from_client=True)
+    assert connection.requests.upward.segments == 1
 
 
 def test_a_sender_that_fills_the_window_waits_for_the_receiver():

@@ -14,8 +14,7 @@ WINDOW = DATA / "window-client.pull.client.pcap.gz"
 
 def explained(*names, capsys):
     code = app.run(["explain", *map(str, names)])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
+    return code, *capsys.readouterr()
 
 
 def test_a_capture_is_answered_on_one_screen(capsys):

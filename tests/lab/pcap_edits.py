@@ -14,13 +14,13 @@ IP_OFFSETS = {1: 14, 101: 0}
 NOTHING = b"\x01"
 
 
-def _records(content: bytes) -> Iterator[tuple[float, bytes, bytes]]:
-    """Yields time, record header and data of each packet."""
+def _records(content: bytes) -> Iterator[tuple[float, bytes]]:
+    """Yields the time of each packet, and its record with the header."""
     start = HEADER_BYTES
     while start + 16 <= len(content):
         seconds, micros, kept_bytes, _ = struct.unpack_from("<IIII", content, start)
         end = start + 16 + kept_bytes
-        yield seconds + micros / 1e6, content[start : start + 16], content[start + 16 : end]
+        yield seconds + micros / 1e6, content[start:end]
         start = end
 
 
@@ -28,8 +28,7 @@ def without_beginning(source: Path, target: Path, seconds: float) -> None:
     """Writes a capture that begins so many seconds after its first packet."""
     content = source.read_bytes()
     records = list(_records(content))
-    first = records[0][0] if records else 0.0
-    later = (header + data for moment, header, data in records if moment - first >= seconds)
+    later = (record for moment, record in records if moment - records[0][0] >= seconds)
     target.write_bytes(content[:HEADER_BYTES] + b"".join(later))
 
 
@@ -37,8 +36,7 @@ def without_stamps(source: Path, target: Path) -> None:
     """Writes a capture whose TCP time stamps are replaced by options that say nothing."""
     content = source.read_bytes()
     (link_type,) = struct.unpack_from("<I", content, HEADER_BYTES - 4)
-    start = IP_OFFSETS[link_type]
-    edited = (header + _without_stamp(data, start) for _, header, data in _records(content))
+    edited = (_without_stamp(each, 16 + IP_OFFSETS[link_type]) for _, each in _records(content))
     target.write_bytes(content[:HEADER_BYTES] + b"".join(edited))
 
 
