@@ -278,7 +278,7 @@ class Trips:
     @property
     def between(self) -> float:
         """Round trip between both ends."""
-        return (self.to_server or 0.0) + (self.to_client or 0.0)
+        return max(0.0, (self.to_server or 0.0) + (self.to_client or 0.0))
 
     def note(self, seconds: float, *, to_server: bool) -> None:
         if to_server:

@@ -56,8 +56,8 @@ class Ways:
     def ended(self) -> float:
         """End of the copy: its last data, or the last payload if a request never ended."""
         commands = {each.command for each in self.connection.requests.open.values()}
-        is_open = self.carrying.framer.message is not None or bool(commands & {READ, WRITE})
-        return self.connection.last_payload if is_open else self.connection.last_data
+        waits = self.carrying.framer.message is not None or bool(commands & {READ, WRITE})
+        return max(self.began, self.connection.last_payload if waits else self.connection.last_data)
 
 
 def way_of(connection: Connection) -> Ways | None:
