@@ -36,8 +36,8 @@ def test_a_capture_is_read_from_a_pipe(capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (gzip.compress(b"GIF89a"), "neither pcap nor pcapng"),
-        (gzip.compress(b"\xd4\xc3\xb2\xa1" + bytes(999))[:-9], "gzip data that cannot be unpacked"),
+        (gzip.compress(b"GIF89a", mtime=0), "neither pcap nor pcapng"),
+        (gzip.compress(b"\xd4\xc3\xb2\xa1" + bytes(999), mtime=0)[:-9], "gzip data that cannot be"),
         (b"\xd4\xc3\xb2\xa1" + bytes(20), "no SMB connection (port 445 or 139) in it moves a file"),
     ],
 )
