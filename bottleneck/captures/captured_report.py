@@ -10,7 +10,7 @@ from typing import Any
 from bottleneck import __version__
 from bottleneck.captures.capture import SMB_PORTS, Capture, Host
 from bottleneck.captures.direction import BINS_A_SECOND
-from bottleneck.captures.figures import Ways, bins_of, figures_of, is_stuck, way_of
+from bottleneck.captures.figures import CapturedCopy, bins_of, copy_of, figures_of, is_stuck
 from bottleneck.captures.packets import CaptureError
 from bottleneck.report.report import Report, Step
 from probes.core import typed
@@ -36,23 +36,23 @@ def report_of(*captures: Capture) -> Report:
     capture = captures[0]
     if any(not each.connections.keys() & capture.connections.keys() for each in captures[1:]):
         raise CaptureError("its connections are not in the other captures: explain each by itself")
-    copies = [(ends, ways) for ends, c in capture.connections.items() if (ways := way_of(c))]
+    copies = [(ends, copy) for ends, c in capture.connections.items() if (copy := copy_of(c))]
     if not copies:
         raise CaptureError(NO_COPY)
     copies.sort(key=lambda each: _order(each[1]))
-    (_, server), first = copies[0][0], min(ways.began for _, ways in copies)
+    (_, server), first = copies[0][0], min(copy.began for _, copy in copies)
     port = "" if server[1] == SMB_PORTS[0] else f":{server[1]}"
     return Report(
         status="complete",
         tool={"version": __version__},
         started=_date(first),
-        elapsed_seconds=max(ways.ended for _, ways in copies) - first,
+        elapsed_seconds=max(copy.ended for _, copy in copies) - first,
         target={"share": f"//{_host(server)}{port}/-", "capture": _facts(capture)},
         client=None,
         server=None,
         entries=tuple(
-            _entry(ways, tuple(_figures(captures, ends)), number)
-            for number, (ends, ways) in enumerate(copies[:MOST_COPIES], 1)
+            _entry(copy, tuple(_figures(captures, ends)), number)
+            for number, (ends, copy) in enumerate(copies[:MOST_COPIES], 1)
         ),
         notes=() if len(copies) <= MOST_COPIES else (f"{len(copies)} connections moved files",),
     )
@@ -78,40 +78,41 @@ def _host(host: Host) -> str:
     return f"[{address}]" if address.version == 6 else str(address)
 
 
-def _order(ways: Ways) -> tuple[bool, float]:
+def _order(copy: CapturedCopy) -> tuple[bool, float]:
     """Returns the key by which copies are sorted: the slowest first, trials last."""
-    seconds = ways.ended - ways.began
-    is_trial = seconds < SHORT_SECONDS and not is_stuck(ways.carrying)
-    return is_trial, ways.carrying.bytes / max(1e-3, seconds)
+    seconds = copy.ended - copy.began
+    is_trial = seconds < SHORT_SECONDS and not is_stuck(copy.carrying)
+    return is_trial, copy.carrying.bytes / max(1e-3, seconds)
 
 
-def _others(capture: Capture, ends: tuple[Host, Host], ways: Ways) -> int | None:
-    """Returns the bytes of others to the receiver or from the sender, while a copy runs.
+def _others_ratio(capture: Capture, ends: tuple[Host, Host], copy: CapturedCopy) -> float | None:
+    """Returns others' share of the bytes to the receiver or from the sender, while a copy runs.
 
     None: the capture holds no packet of others, so that a filter may hide them.
     """
-    receiver, sender = (host for host, _ in (ends if ways.pull else ends[::-1]))
+    receiver, sender = (host for host, _ in (ends if copy.pull else ends[::-1]))
     total = sum(
         size
         for (source, target, second), size in capture.other_bytes.items()
-        if (source == sender or target == receiver) and ways.began - 1 < second < ways.ended
+        if (source == sender or target == receiver) and copy.began - 1 < second < copy.ended
     )
-    bins = bins_of(ways)
+    bins = bins_of(copy)
     for ((client, _), (server, _)), each in capture.connections.items():
         lanes = (client, server, each.requests.upward), (server, client, each.requests.downward)
         for source, target, way in lanes:
-            if each is not ways.connection and (source == sender or target == receiver):
+            if each is not copy.connection and (source == sender or target == receiver):
                 total += sum(size for number, size in way.bytes_by_bin.items() if number in bins)
-    return total if total or capture.other_bytes else None
+    is_known = total or capture.other_bytes
+    return total / max(1, total + copy.carrying.bytes) if is_known else None
 
 
 def _figures(captures: Sequence[Capture], ends: tuple[Host, Host]) -> Iterator[dict[str, Any]]:
     """Yields the figures of a connection from each capture that has it."""
     for capture in captures:
         connection = capture.connections.get(ends)
-        ways = None if connection is None else way_of(connection)
-        if ways is not None:
-            yield figures_of(ways, _others(capture, ends, ways))
+        copy = None if connection is None else copy_of(connection)
+        if copy is not None:
+            yield figures_of(copy, _others_ratio(capture, ends, copy))
 
 
 def _joined(views: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -129,10 +130,12 @@ def _joined(views: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return figures
 
 
-def _entry(ways: Ways, views: Sequence[dict[str, Any]], number: int) -> tuple[Step, Outcome]:
+def _entry(
+    copy: CapturedCopy, views: Sequence[dict[str, Any]], number: int
+) -> tuple[Step, Outcome]:
     """Returns the step of a copy; number: its place among the capture's, the slowest first."""
-    verb = "pull" if ways.pull else "push"
-    connection, protocols = ways.connection, ways.connection.requests.protocols
+    verb = "pull" if copy.pull else "push"
+    connection, protocols = copy.connection, copy.connection.requests.protocols
     details = {"capture": _joined(views) if len(views) > 1 else views[0]}
     dialect = DIALECTS.get(connection.requests.dialect, "unknown")
     dialect = "smb1" if protocols["smb1"] > protocols["smb2"] else dialect
@@ -140,9 +143,9 @@ def _entry(ways: Ways, views: Sequence[dict[str, Any]], number: int) -> tuple[St
         "engine": "running" if number == 1 else f"running {number}",
         **{"over": "smb", "program": "", "copy": verb, "verb": verb},
         "dialect": dialect,
-        "seconds": ways.ended - ways.began,
+        "seconds": copy.ended - copy.began,
     }
-    run = tuple(_samples(ways))
+    run = tuple(_samples(copy))
     idle = dict.fromkeys(("busiest_core_ratio", "softirq_ratio", "steal_ratio"), 0.0)
     idle.update(copy_cpu_seconds=0.0, busiest_process_ratio=0.0, other_cpu_seconds=0.0)
     usage = {"wall_seconds": run[-1].elapsed_seconds, "core_busy_ratios": [], **idle}
@@ -150,16 +153,16 @@ def _entry(ways: Ways, views: Sequence[dict[str, Any]], number: int) -> tuple[St
     return Step(STAGE, setting, "client"), Measured((run,), unseen, None, details)
 
 
-def _samples(ways: Ways) -> Iterator[Sample]:
+def _samples(copy: CapturedCopy) -> Iterator[Sample]:
     """Yields the bytes of a copy over time; the last bin ends with it."""
-    began, lasted = ways.began, max(1e-3, ways.ended - ways.began)
+    began, lasted = copy.began, max(1e-3, copy.ended - copy.began)
     moved_bytes, last = 0, 0.0
     yield Sample(0.0, 0)
     step = lasted / MOST_SAMPLES
-    for number, count in sorted(ways.carrying.bytes_by_bin.items()):
+    for number, count in sorted(copy.carrying.bytes_by_bin.items()):
         moved_bytes += count
         end = (number + 1) / BINS_A_SECOND - began
-        if last + step <= end < lasted and moved_bytes <= ways.carrying.bytes:
+        if last + step <= end < lasted and moved_bytes <= copy.carrying.bytes:
             yield Sample(end, moved_bytes)
             last = end
-    yield Sample(lasted, ways.carrying.bytes)
+    yield Sample(lasted, copy.carrying.bytes)

@@ -38,7 +38,7 @@ MOST_COMMANDS, COURSE_PERIODS = 12, 60
 
 
 @dataclass(frozen=True)
-class Ways:
+class CapturedCopy:
     """A connection in the direction of its copy."""
 
     connection: Connection
@@ -60,62 +60,63 @@ class Ways:
         return max(self.began, self.connection.last_payload if waits else self.connection.last_data)
 
 
-def way_of(connection: Connection) -> Ways | None:
+def copy_of(connection: Connection) -> CapturedCopy | None:
     """Returns a connection's copy; None: it moves no file."""
     requests = connection.requests
-    ways = Ways(connection, requests.downward.bytes > requests.upward.bytes)
-    is_large = ways.carrying.bytes >= LEAST_BYTES or is_stuck(ways.carrying)
-    return ways if connection.first_data and is_large else None
+    copy = CapturedCopy(connection, requests.downward.bytes > requests.upward.bytes)
+    is_large = copy.carrying.bytes >= LEAST_BYTES or is_stuck(copy.carrying)
+    return copy if connection.first_data and is_large else None
 
 
 def is_stuck(way: Direction) -> bool:
+    """Whether a large segment was sent again and again, and never acknowledged."""
     return way.most_repeats >= STUCK_REPEATS and way.repeated_bytes > STUCK_BYTES
 
 
-def bins_of(ways: Ways) -> range:
-    first, last = (int(moment * BINS_A_SECOND) for moment in (ways.began, ways.ended))
+def bins_of(copy: CapturedCopy) -> range:
+    """Returns the numbers of the bins of a copy's time."""
+    first, last = (int(moment * BINS_A_SECOND) for moment in (copy.began, copy.ended))
     return range(first, last + 1)
 
 
-def times(ways: Ways, bins: range) -> dict[tuple[str, str], float]:
+def times(copy: CapturedCopy, bins: range) -> dict[tuple[str, str], float]:
     """Returns the shares of the time in some bins by state and host; they sum to 1, or are none."""
     seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
-    for number, row in ways.connection.course.items():
+    for number, row in copy.connection.course.items():
         for key, lasted in row.items() if number in bins else ():
             seconds[key] += lasted
     total = sum(seconds.values()) or 1.0
     return {key: lasted / total for key, lasted in seconds.items()}
 
 
-def _turns(ways: Ways, bins: range) -> dict[str, float]:
+def _turns(copy: CapturedCopy, bins: range) -> dict[str, float]:
     """Returns the shares of the time in some bins, as the report has them."""
     groups: defaultdict[str, float] = defaultdict(float)
-    for (state, host), share in times(ways, bins).items():
+    for (state, host), share in times(copy, bins).items():
         groups[host if state in ("host", "not-read") else state] += share
     return {f"{name}_ratio": round(groups[name], 4) for name in TURNS}
 
 
-def figures_of(ways: Ways, other_bytes: int | None) -> dict[str, Any]:
+def figures_of(copy: CapturedCopy, others_ratio: float | None) -> dict[str, Any]:
     """Returns the details of a copy: shares of its time, and the figures beside them.
 
-    other_bytes: of others on the same way meanwhile; None: none were captured at any time.
+    others_ratio: share of others' bytes on its way; None: none were captured at any time.
     """
-    connection, way = ways.connection, ways.carrying
+    connection, way = copy.connection, copy.carrying
     lost = way.sent_again + way.late_fills
-    bins = bins_of(ways)
-    shares, period = times(ways, bins), -(-len(bins) // COURSE_PERIODS)
-    course = [bins[index : index + period] for index in range(0, len(bins), period)]
+    bins = bins_of(copy)
+    shares, period = times(copy, bins), -(-len(bins) // COURSE_PERIODS)
     return {
         "point": _point(connection),
-        **_turns(ways, bins),
-        "course": [_turns(ways, each) for each in course],
+        **_turns(copy, bins),
+        "course": [_turns(copy, bins[i : i + period]) for i in range(0, len(bins), period)],
         "has_syn": connection.has_syn,
         "rtt_seconds": connection.trips.between or None,
-        "queue_seconds": _queue_seconds(ways),
+        "queue_seconds": _queue_seconds(copy),
         "lost_ratio": lost / max(1, way.segments),
         "lost_segments": lost,
         "lost_before": way.late_fills,
-        "loss_episode_ratio": _episode_ratio(ways),
+        "loss_episode_ratio": _episode_ratio(copy),
         "is_stuck": is_stuck(way),
         "largest_window_bytes": way.largest_window or None,
         "full_window_bytes": way.full_windows.quantile(0.5),
@@ -124,12 +125,10 @@ def figures_of(ways: Ways, other_bytes: int | None) -> dict[str, Any]:
         "request_bytes": connection.requests.sizes.quantile(0.5),
         "depth": connection.requests.depth.quantile(0.95),
         "asked_bytes": _asked_bytes(connection.requests),
-        "others_ratio": None
-        if other_bytes is None
-        else other_bytes / max(1, other_bytes + way.bytes),
-        "best_bytes_per_second": _best(ways),
-        "spread_ratio": _spread(way, ways),
-        "slow_commands_ratio": _slow_commands(ways, shares) if connection.has_syn else None,
+        "others_ratio": others_ratio,
+        "best_bytes_per_second": _best(copy),
+        "spread_ratio": _spread(copy),
+        "slow_commands_ratio": _slow_commands(copy, shares) if connection.has_syn else None,
         "unseen_bytes": way.unseen_bytes,
         "signed": connection.requests.signed,
         "encrypted": connection.requests.protocols["encrypted"],
@@ -148,14 +147,14 @@ def _point(connection: Connection) -> str:
     return "server" if is_server else "between"
 
 
-def _queue_seconds(ways: Ways) -> float | None:
+def _queue_seconds(copy: CapturedCopy) -> float | None:
     """Returns the median time in queues under load; None: no point of view shows it.
 
     Queues before the capture show in time stamps, those behind it in the round trip.
     """
-    connection, way = ways.connection, ways.carrying
+    connection, way = copy.connection, copy.carrying
     trips = connection.trips.to_client or 0.0, connection.trips.to_server or 0.0
-    receiver_trip, sender_trip = trips if ways.pull else trips[::-1]
+    receiver_trip, sender_trip = trips if copy.pull else trips[::-1]
     base, queue = connection.trips.between, None
     if way.clock.is_usable and way.queue_seconds.values:
         queue = way.queue_seconds.median()
@@ -182,25 +181,24 @@ def _is_even(way: Direction) -> bool:
     return high < 2.2 * (way.paused_flight.median() or way.in_flight.median() or 1.0)
 
 
-def _best(ways: Ways) -> float | None:
+def _best(copy: CapturedCopy) -> float | None:
     """Returns the rate of the best bins in a row, bytes per second; None: the copy is too short.
 
     So many bins that a flight more or less in them is no matter.
     """
-    bytes_by_bin, bins = ways.carrying.bytes_by_bin, bins_of(ways)[:MOST_BINS]
+    bytes_by_bin, bins = copy.carrying.bytes_by_bin, bins_of(copy)[:MOST_BINS]
     if len(bins) < BINS_A_SECOND:
         return None
     sums = [0, *accumulate(bytes_by_bin[number] for number in bins)]
-    trips_seconds = BEST_TRIPS * ways.connection.trips.between
+    trips_seconds = BEST_TRIPS * copy.connection.trips.between
     count = min(len(bins) // 2, 1 + int(trips_seconds * BINS_A_SECOND))
     rates = sorted(last - first for first, last in zip(sums, sums[count:], strict=False))
     return float(rates[int(BEST_RATIO * (len(rates) - 1))] * BINS_A_SECOND / count)
 
 
-def _spread(way: Direction, ways: Ways) -> float | None:
+def _spread(copy: CapturedCopy) -> float | None:
     """Returns the standard deviation of the rate over half seconds, as a ratio of its mean."""
-    inner = bins_of(ways)[1:-1][:MOST_BINS]
-    bins = [way.bytes_by_bin[number] for number in inner]
+    bins = [copy.carrying.bytes_by_bin[number] for number in bins_of(copy)[1:-1][:MOST_BINS]]
     sums = [sum(bins[i : i + SUM_BINS]) for i in range(0, len(bins) - SUM_BINS + 1, SUM_BINS)]
     mean = sum(sums) / len(sums) if len(sums) >= LEAST_SUMS else 0.0
     if not mean:
@@ -208,24 +206,24 @@ def _spread(way: Direction, ways: Ways) -> float | None:
     return float((sum((each - mean) ** 2 for each in sums) / len(sums)) ** 0.5 / mean)
 
 
-def _episode_ratio(ways: Ways) -> float:
+def _episode_ratio(copy: CapturedCopy) -> float:
     """Returns the share of the losses in the part of the copy's time that has the most of them."""
-    lasted = ways.ended - ways.began
-    trips_seconds = EPISODE_TRIPS * ways.connection.trips.between
+    lasted = copy.ended - copy.began
+    trips_seconds = EPISODE_TRIPS * copy.connection.trips.between
     seconds = min(EPISODE_RATIOS[1] * lasted, max(EPISODE_RATIOS[0] * lasted, trips_seconds))
-    lost = sorted(ways.carrying.lost_by_bin.items())
+    lost = sorted(copy.carrying.lost_by_bin.items())
     numbers, sums = [number for number, _ in lost], [0, *accumulate(count for _, count in lost)]
     ends = (bisect_left(numbers, number + BINS_A_SECOND * seconds) for number in numbers)
     highest = max((sums[end] - sums[index] for index, end in enumerate(ends)), default=0)
     return highest / max(1, sums[-1])
 
 
-def _slow_commands(ways: Ways, shares: Mapping[tuple[str, str], float]) -> float | None:
+def _slow_commands(copy: CapturedCopy, shares: Mapping[tuple[str, str], float]) -> float | None:
     """Returns the share of a host's steps that need no disk, and were slow; None: there are none.
 
     The host is the one that had to act for longer.
     """
-    requests, trips = ways.connection.requests, ways.connection.trips
+    requests, trips = copy.connection.requests, copy.connection.trips
     if shares.get(("host", "server"), 0.0) >= shares.get(("host", "client"), 0.0):
         samples = (requests.service.get(name, Sample()) for name in DISKLESS)
         waits = [wait - (trips.to_server or 0.0) for sample in samples for wait in sample.values]

@@ -265,7 +265,7 @@ class _Users:
 
         Its name is random: an open folder of that name is it, by whatever path.
         """
-        if os.path.basename(path) in journal.living_objects():  # noqa: PTH119
+        if os.path.basename(path) in journal.living_objects():  # noqa: PTH119 - text
             return "its run is still active"
         name = b"/" + os.path.basename(path).encode("utf-8", "surrogateescape")  # noqa: PTH119 - bytes
         try:

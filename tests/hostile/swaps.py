@@ -42,7 +42,7 @@ from probes.files import served_file  # noqa: E402
 from probes.files.leftovers import OnShare  # noqa: E402
 from probes.programs.samba import Samba, find_smbd, private_samba  # noqa: E402
 from probes.smb import leftovers, pipe2, run_folder  # noqa: E402
-from probes.smb.frames import SmbError  # noqa: E402
+from probes.smb.frames import SmbError  # noqa: E402 - behind sys.path
 from probes.stages import small_files, smb_copy  # noqa: E402
 
 UNTOUCHED, TOUCHED, NO_TRIAL = 0, 1, 69

@@ -56,5 +56,5 @@ if __name__ == "__main__":
     importlib.import_module("probes.smb.impacket_session")
     os.waitpid = wait
     sys.addaudithook(hear)
-    server.Agent = WatchedHost  # type: ignore[misc]
+    server.Agent = WatchedHost  # type: ignore[misc]  # the one that is watched
     server.main()

@@ -30,9 +30,9 @@ from tests import living
 from tests.devices import loop_device
 
 sys.path.append(str(Path(__file__).parents[1] / "lab"))
-from delay import (  # noqa: E402
+from delay import (  # noqa: E402 - behind sys.path
     End,
-    delay_path,  # noqa: E402
+    delay_path,
     missing,
 )
 

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Literal
 
 from bottleneck.analysis.decision.conditions import (
-    OTHERS_RATIO,
     Holds,
     always,
     claim_of,
@@ -32,7 +31,7 @@ from bottleneck.analysis.decision.conditions import (
     vanish,
     was_faster,
 )
-from bottleneck.analysis.facts.record import THROTTLED_RATIO, CopyFacts, Part
+from bottleneck.analysis.facts.record import OTHERS_RATIO, THROTTLED_RATIO, CopyFacts, Part
 
 Support = Literal["reached", "passing", "speaks", "alike", ""]
 """Support that a cause gives its component: the copy is at its limit; it holds at this moment, so

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from bottleneck.analysis.facts import record
 from bottleneck.analysis.facts.record import ALLOWS, ALONE, NETWORK, SHOWN, CopyFacts, Fact, Part
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.disk.alone import BY_CGROUP
@@ -27,7 +28,6 @@ CHANGED_TIMES = 1.5
 SHARED_FULL_RATIO, IMPOSSIBLE_RATIO = 0.8, 1.15
 """Sum of a copy and others' traffic over a rate: at least of a full path; at most of a shared
 link."""
-OTHERS_RATIO = 0.25
 NEAR_RATIOS = 0.7, 1.15
 """Copy's rate over a limit that is close enough to mention."""
 CARRIED_TIMES = 1.1
@@ -124,7 +124,7 @@ def sign(name: str, threshold: float = 0.0) -> Holds:
 def is_shared(copy: CopyFacts, part: Part) -> bool:
     """Whether others' bytes and the copy's together reach the path's highest known rate."""
     others = max((e.value for e in copy.signs if e.name == "others-traffic"), default=0.0)
-    if others <= OTHERS_RATIO or copy.rate is None:
+    if others <= record.OTHERS_RATIO or copy.rate is None:
         return False
     total, link = copy.rate.median / (1 - others), copy.lowest(NETWORK, ALLOWS)
     # Their sum is more than one link carries, so they took different links.

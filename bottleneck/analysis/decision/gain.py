@@ -130,7 +130,7 @@ def _lowest(copy: CopyFacts, bands: Bands) -> Part | None:
 
 
 def limit_key(copy: CopyFacts, part: Part, level: float, fixes: Sequence[Fix] = ()) -> Named:
-    """Returns component, side and cause of a limit; transient causes left out."""
+    """Returns component, side and cause of a limit without transient causes."""
     limits = [likely_ceiling(copy, each.ceiling, fixes) for of, each in copy.claims if of == part]
     loads = [e for e in limits if e.standing == "estimated" and e.cause not in NOT_REFUTABLE]
     if not loads:

@@ -18,6 +18,7 @@ from bottleneck.analysis.facts.record import (
     ALONE,
     BUSY,
     NETWORK,
+    OTHERS_RATIO,
     SHOWN,
     UNKNOWN,
     Fact,
@@ -40,8 +41,6 @@ QUEUE_RATIO, QUEUE_SECONDS = 0.2, 4e-4
 """Time in queues over the round trip, and in seconds: above both, the path is full."""
 EVEN_RATIO, FEW_LOST = 0.06, 30
 """Spread of the rate, and count of lost segments, up to which the losses did not slow the copy."""
-OTHERS_RATIO = 0.25
-"""Least share of others' bytes that makes the path the limit."""
 STEADY_RATIO = 0.1
 """Spread of the rate below which a sender without time stamps may wait for a shaper of its own."""
 START_LOSSES_RATIO = 0.7

@@ -30,8 +30,9 @@ COSTS: Kind = "costs"
 View = Literal["both", "hidden", "alone", "capture", "counters", ""]
 """Observers of the copy's time: both hosts; both without the server's threads; the initiator's
 host; a capture of its packets; only counters over the whole copy; none."""
-THROTTLED_RATIO = 0.1
-"""Least share of stopped quota periods that counts as the CPU's time."""
+THROTTLED_RATIO, OTHERS_RATIO = 0.1, 0.25
+"""Least share of stopped quota periods that counts as the CPU's time; of others' bytes on a path
+that make the path the limit."""
 
 __all__ = ["NETWORK", "UNKNOWN", "Part"]
 

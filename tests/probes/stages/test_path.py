@@ -20,7 +20,7 @@ from probes.stages import path as stage
 from tests import living
 
 sys.path.append(str(Path(__file__).parents[2] / "lab"))
-from delay import delay_path, missing  # noqa: E402
+from delay import delay_path, missing  # noqa: E402 - behind sys.path
 
 MOST_CONNECTIONS = 50
 
