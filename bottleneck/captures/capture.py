@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import IO
 
 from bottleneck.captures.connection import Connection
+from bottleneck.captures.course import blocks_of_a_file
 from bottleneck.captures.framing import MAGICS
 from bottleneck.captures.packets import packets
 from bottleneck.captures.segments import SYN, Segment, datagram_of, segment_of
 
 SMB_PORTS = (445, 139)
-MOST_CONNECTIONS, MOST_OTHERS = 64, 50_000
+MOST_CONNECTIONS, MOST_OTHERS = 48, 30_000
 PROGRESS_PACKETS = 20_000
 """Packets between two calls of the progress function."""
 Host = tuple[bytes, int]
@@ -26,8 +28,12 @@ class Capture:
 
     connections: dict[tuple[Host, Host], Connection] = field(default_factory=dict)
     """By client and server."""
+    lanes: dict[tuple[Host, Host], tuple[Connection, bool]] = field(default_factory=dict)
+    """Each connection by source and target, and whether the client sends."""
     other_bytes: Counter[tuple[bytes, bytes, int]] = field(default_factory=Counter)
     """Payload bytes of all other IP packets, by source, target and second."""
+    blocks: Iterator[array[float]] = field(default_factory=blocks_of_a_file)
+    """Blocks that the courses of its connections may still use."""
     packets: int = 0
     cut_packets: int = 0
     """Packets of which the capture kept a part."""
@@ -38,6 +44,7 @@ def read(file: IO[bytes], tell_progress: Callable[[], None] = lambda: None) -> C
     capture = Capture()
     for packet in packets(file):
         capture.packets += 1
+        now = packet.seconds
         capture.cut_packets += packet.wire_bytes > len(packet.data)
         if capture.packets % PROGRESS_PACKETS == 0:
             tell_progress()
@@ -45,26 +52,30 @@ def read(file: IO[bytes], tell_progress: Callable[[], None] = lambda: None) -> C
         if datagram is None:
             continue
         segment = segment_of(packet, datagram)
-        if segment is None or not _take(capture.connections, segment):
+        if segment is None or not _take(capture, segment):
             key = datagram.source, datagram.target, int(packet.seconds)
             if key in capture.other_bytes or len(capture.other_bytes) < MOST_OTHERS:
                 capture.other_bytes[key] += datagram.size
+    for connection in capture.connections.values():
+        connection.end(now)
     return capture
 
 
-def _take(connections: dict[tuple[Host, Host], Connection], segment: Segment) -> bool:
+def _take(capture: Capture, segment: Segment) -> bool:
     """Gives a segment to its SMB connection, which it may begin; returns whether it has one."""
-    if (connection := connections.get((segment.source, segment.target))) is not None:
-        connection.add(segment, from_client=True)
-    elif (connection := connections.get((segment.target, segment.source))) is not None:
-        connection.add(segment, from_client=False)
-    elif len(connections) < MOST_CONNECTIONS and _is_smb(segment):
-        from_client = _is_from_client(segment)
-        ends = (segment.source, segment.target)
-        connection = connections[ends if from_client else ends[::-1]] = Connection()
+    lane = capture.lanes.get((segment.source, segment.target))
+    if lane is None:
+        if len(capture.connections) >= MOST_CONNECTIONS or not _is_smb(segment):
+            return False
+        from_client, ends = _is_from_client(segment), (segment.source, segment.target)
+        connection = Connection(capture.blocks)
         connection.has_syn = bool(segment.flags & SYN)
-        connection.add(segment, from_client)
-    return connection is not None
+        capture.connections[ends if from_client else ends[::-1]] = connection
+        capture.lanes[ends] = lane = connection, from_client
+        capture.lanes[ends[::-1]] = connection, not from_client
+    connection, from_client = lane
+    connection.add(segment, from_client)
+    return True
 
 
 def _is_smb(segment: Segment) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from bottleneck import __version__
 from bottleneck.captures.capture import SMB_PORTS, Capture, Host
-from bottleneck.captures.direction import BINS_A_SECOND
+from bottleneck.captures.course import BINS_A_SECOND
 from bottleneck.captures.figures import CapturedCopy, bins_of, copy_of, figures_of, is_stuck
 from bottleneck.captures.packets import CaptureError
 from bottleneck.report.report import Report, Step
@@ -17,6 +17,8 @@ from probes.core import typed
 from probes.core.records import Measured, Outcome, Sample, Usage
 
 STAGE = "running-copy"
+LEAST_OTHERS_RATIO = 0.01
+"""Share of other SMB connections, below which they do not show that no filter hides the rest."""
 DIALECTS = dict(
     zip((0x202, 0x210, 0x300, 0x302, 0x311), ("2.0.2", "2.1", "3.0", "3.0.2", "3.1.1"), strict=True)
 )
@@ -24,7 +26,7 @@ DIALECTS = dict(
 MOST_SAMPLES, MOST_COPIES = 1000, 8
 SHORT_SECONDS = 1.0
 """Time of a copy, below which it may be a trial."""
-NO_COPY = "no SMB connection (port 445 or 139) in it moves a file"
+NO_COPY = "no SMB connection (port 445 or 139) in it moves a file; if one hangs, capture both ends"
 
 
 def report_of(*captures: Capture) -> Report:
@@ -81,7 +83,7 @@ def _host(host: Host) -> str:
 def _order(copy: CapturedCopy) -> tuple[bool, float]:
     """Returns the key by which copies are sorted: the slowest first, trials last."""
     seconds = copy.ended - copy.began
-    is_trial = seconds < SHORT_SECONDS and not is_stuck(copy.carrying)
+    is_trial = seconds < SHORT_SECONDS and not is_stuck(copy)
     return is_trial, copy.carrying.bytes / max(1e-3, seconds)
 
 
@@ -98,12 +100,12 @@ def _others_ratio(capture: Capture, ends: tuple[Host, Host], copy: CapturedCopy)
     )
     bins = bins_of(copy)
     for ((client, _), (server, _)), each in capture.connections.items():
-        lanes = (client, server, each.requests.upward), (server, client, each.requests.downward)
+        lanes = (client, server, "up"), (server, client, "down")
         for source, target, way in lanes:
             if each is not copy.connection and (source == sender or target == receiver):
-                total += sum(size for number, size in way.bytes_by_bin.items() if number in bins)
-    is_known = total or capture.other_bytes
-    return total / max(1, total + copy.carrying.bytes) if is_known else None
+                total += int(sum(each.course.values(way, bins)))
+    ratio = total / max(1, total + copy.carrying.bytes)
+    return ratio if capture.other_bytes or ratio > LEAST_OTHERS_RATIO else None
 
 
 def _figures(captures: Sequence[Capture], ends: tuple[Host, Host]) -> Iterator[dict[str, Any]]:
@@ -136,7 +138,8 @@ def _entry(
     """Returns the step of a copy; number: its place among the capture's, the slowest first."""
     verb = "pull" if copy.pull else "push"
     connection, protocols = copy.connection, copy.connection.requests.protocols
-    details = {"capture": _joined(views) if len(views) > 1 else views[0]}
+    figures = _joined(views) if len(views) > 1 else views[0]
+    details = {"capture": figures, "rtt_seconds": figures["rtt_seconds"]}
     dialect = DIALECTS.get(connection.requests.dialect, "unknown")
     dialect = "smb1" if protocols["smb1"] > protocols["smb2"] else dialect
     setting = {
@@ -159,8 +162,8 @@ def _samples(copy: CapturedCopy) -> Iterator[Sample]:
     moved_bytes, last = 0, 0.0
     yield Sample(0.0, 0)
     step = lasted / MOST_SAMPLES
-    for number, count in sorted(copy.carrying.bytes_by_bin.items()):
-        moved_bytes += count
+    for number, count in zip(bins_of(copy), copy.bytes_by_bin(), strict=True):
+        moved_bytes += int(count)
         end = (number + 1) / BINS_A_SECOND - began
         if last + step <= end < lasted and moved_bytes <= copy.carrying.bytes:
             yield Sample(end, moved_bytes)

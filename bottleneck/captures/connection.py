@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from array import array
+from collections.abc import Iterator
 
 from bottleneck.captures import turns
-from bottleneck.captures.direction import BINS_A_SECOND, MOST_BINS, Direction, Trips
+from bottleneck.captures.course import BINS_A_SECOND, Course
+from bottleneck.captures.direction import RECENT_SEGMENTS, Direction, Trips
+from bottleneck.captures.framing import READ
 from bottleneck.captures.requests import Requests
 from bottleneck.captures.segments import ACK, FIN, MSS, RST, SCALE, STAMPS, SYN, Segment, options_of
 
-LONGEST_TURN_SECONDS = 60.0
+LEAST_TURN_SECONDS, LONGEST_TURN_SECONDS = 1e-5, 60.0
+LEAST_UNANSWERED_SECONDS, PIPE_BYTES = 3.0, 16384
+"""Time that a READ waits in vain; the most that one of a named pipe asks for, which may wait."""
 DATA_SEGMENT_BYTES = 1000
 """Least size of a segment that belongs to a file's data."""
 Ways = tuple[Direction, Direction]
@@ -19,60 +24,67 @@ Ways = tuple[Direction, Direction]
 class Connection:
     """One connection between a client and a file server."""
 
-    def __init__(self) -> None:
+    def __init__(self, blocks: Iterator[array[float]]) -> None:
+        """blocks: those that the course may use."""
         self.requests, self.trips = Requests(), Trips()
-        self.has_syn = False
-        self.course: defaultdict[int, defaultdict[tuple[turns.State, str], float]]
-        self.course = defaultdict(lambda: defaultdict(float))
-        """Seconds by state and host, by bin of the capture's time."""
+        self.has_syn = self.is_unanswered = False
+        self.course = Course(blocks)
+        """From the first data on."""
         self.first_data = self.last_data = self.last_payload = self.last = 0.0
-        """Times of the first and last large segment, the last payload, the last packet; 0: none."""
+        """Times of the first and last large segment, the last payload, the last turn; 0: none."""
+        upward, downward = self.requests.upward, self.requests.downward
+        self._ways: tuple[Ways, Ways] = (downward, upward), (upward, downward)
+        """By whether the client sends."""
         self._syn_at: float | None = None
         self._syn_ack_at: float | None = None
 
     def add(self, segment: Segment, from_client: bool) -> None:
         """Takes the next segment."""
-        ways = self.requests.upward, self.requests.downward
-        ways = ways if from_client else ways[::-1]
+        now, _, _, seq, ack, flags, _, size, _, raw_options, identification = segment
+        ways = self._ways[from_client]
         sending, acknowledged = ways
-        if segment.identification:
+        if identification:
             # A mirror of both directions, or a bridge's ports: retransmissions have a new one.
-            key = segment.identification, segment.seq, segment.ack, segment.size
-            if key in sending.recent_segments:
+            key = identification, seq, ack, size
+            place = identification % RECENT_SEGMENTS
+            if sending.recent_segments[place] == key:
                 return
-            sending.recent_segments.append(key)
-        options = options_of(segment.options) if segment.options else {}
-        now, stamps = segment.seconds, options.get(STAMPS, b"")
+            sending.recent_segments[place] = key
+        options = options_of(raw_options)
+        stamps = options.get(STAMPS, b"")
         queued = 0.0
-        if segment.size and len(stamps) == 8:
+        if size and len(stamps) == 8:
             queued = sending.clock.queue_seconds(now, int.from_bytes(stamps[:4], "big"))
-        if self.last and now > self.last:
-            interval = turns.Interval(
-                self.last, min(now, self.last + LONGEST_TURN_SECONDS), segment, sending, queued
-            )
-            self._share_out(interval)
-        self.last = max(self.last, now)
-        if segment.size > DATA_SEGMENT_BYTES:
+        if now > self.last + LEAST_TURN_SECONDS:
+            if self.first_data:
+                end = min(now, self.last + LONGEST_TURN_SECONDS)
+                interval = turns.Interval(self.last, end, segment, sending, queued)
+                for turn, begin, until in turns.turns(self.requests, self.trips, interval):
+                    if begin < until:
+                        self.course.spend(turn, begin, until)
+            self.last = now
+        if size > DATA_SEGMENT_BYTES:
             sending.queue_seconds.add(queued)
-        if segment.flags & SYN:
+        if flags & SYN:
             self._open(segment, ways, options, from_client)
             return
-        if segment.flags & ACK:
+        if flags & ACK:
             self._acknowledge(segment, acknowledged, from_client)
-        if segment.size:
+        if size:
             self._take_data(segment, ways, stamps, from_client)
-        sending.note_stamp(now, options)
+        if len(stamps) == 8:
+            sending.note_stamp(now, stamps[:4])
 
-    def _share_out(self, interval: turns.Interval) -> None:
-        for state, begin, last, host in turns.turns(self.requests, self.trips, interval):
-            moment = begin
-            while moment < last:
-                number = int(moment * BINS_A_SECOND)
-                if len(self.course) >= MOST_BINS and number not in self.course:
-                    break
-                end = min(last, max((number + 1) / BINS_A_SECOND, moment + 1e-3))
-                self.course[number][state, host] += end - moment
-                moment = end
+    def end(self, now: float) -> None:
+        """Takes the end of the capture: a READ that waits for its reply makes a copy that hangs."""
+        requests = self.requests.open.values()
+        waits = any(r.command == READ and r.charged_bytes > PIPE_BYTES for r in requests)
+        waits = waits and all(r.complete for r in requests)
+        waits = waits and not self.requests.upward.unacked_bytes
+        if waits and not self.first_data and now - self.last > LEAST_UNANSWERED_SECONDS:
+            self.is_unanswered = True
+            self.first_data, self.last_data, self.last_payload = self.last, now, now
+            self.course.spend("loss", self.last, now)
 
     def _open(
         self, segment: Segment, ways: Ways, options: dict[int, bytes], from_client: bool
@@ -90,11 +102,12 @@ class Connection:
         if SCALE not in options:
             sending.scale = acknowledged.scale = 0
         if self._syn_at is not None:
-            self.trips.to_server = segment.seconds - self._syn_at
+            self.trips.note(segment.seconds - self._syn_at, to_server=True)
 
     def _acknowledge(self, segment: Segment, acknowledged: Direction, from_client: bool) -> None:
         if self._syn_ack_at is not None and from_client:
-            self.trips.to_client, self._syn_ack_at = segment.seconds - self._syn_ack_at, None
+            self.trips.note(segment.seconds - self._syn_ack_at, to_server=False)
+            self._syn_ack_at = None
         if segment.window == 0 and not segment.flags & (RST | FIN):
             acknowledged.zero_windows += 1
         trip = acknowledged.acknowledge(segment.seconds, segment.ack, segment.window)
@@ -103,13 +116,14 @@ class Connection:
 
     def _take_data(self, segment: Segment, ways: Ways, stamps: bytes, from_client: bool) -> None:
         sending, acknowledged = ways
-        now = segment.seconds
+        now, way = segment.seconds, "up" if from_client else "down"
         start = sending.offset(segment.seq)
         end = start + segment.size
         sending.segments += 1
         self.last_payload = now if segment.size > 1 else self.last_payload
         if end <= sending.next_offset:
-            sending.repeat(now, start, segment.size, self.trips.between)
+            if sending.repeat(now, start, segment.size, self.trips.between):
+                self.course.add(f"{way} lost", int(now * BINS_A_SECOND), 1)
             return
         new_bytes = sending.send(now, start, end)
         is_busy = sending.framer.message is not None or sending.framer.boundary is None
@@ -128,3 +142,5 @@ class Connection:
         if new_bytes >= DATA_SEGMENT_BYTES:
             self.first_data = self.first_data or now
             self.last_data = now
+        if self.first_data:
+            self.course.add(way, int(now * BINS_A_SECOND), new_bytes)

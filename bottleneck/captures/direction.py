@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import random
-from collections import Counter, OrderedDict, deque
+from array import array
+from collections import deque
 from collections.abc import Callable
+from itertools import islice
 
 from bottleneck.captures.framing import Framer
-from bottleneck.captures.segments import STAMPS
 
 MASK = 0xFFFFFFFF
-MOST_VALUES, MOST_EDGES, MOST_HOLES, MOST_STAMPS = 2000, 4096, 256, 512
+MOST_VALUES, MOST_EDGES, MOST_HOLES, MOST_STAMPS = 2000, 512, 256, 512
 """Bounds of what a connection keeps, whatever the length of the capture."""
 RECENT_SEGMENTS = 8
 DRIFT_RATIO = 2e-4
 """Greatest drift between a sender's clock and the capture's."""
-BINS_A_SECOND, MOST_BINS = 10, 72_000
-"""Bins of the copy's course, and their limit: two hours."""
 
 
 class Sample:
     """Values, of which at most MOST_VALUES are kept, evenly drawn; their least exactly."""
 
     def __init__(self) -> None:
-        self.values: list[float] = []
+        self.values = array("d")
         self.count = 0
         self.sum = 0.0
         self.least: float | None = None
@@ -99,7 +98,7 @@ class Direction:
         """Scale of the receiver's window; None: its SYN is not in the capture."""
         self.largest_window = 0
         self.holes: deque[Hole] = deque(maxlen=MOST_HOLES)
-        self.recent_segments: deque[tuple[int, int, int, int]] = deque(maxlen=RECENT_SEGMENTS)
+        self.recent_segments: list[tuple[int, int, int, int] | None] = [None] * RECENT_SEGMENTS
         """Identification, sequence numbers and sizes, to tell duplicates of the capture."""
         self.sent_at = self.acked_at = 0.0
         self.bytes = self.segments = 0
@@ -107,7 +106,6 @@ class Direction:
         """Segments that this point had seen already and that were not acknowledged."""
         self.late_fills = 0
         """Segments that filled a hole later than reordering explains: lost before this point."""
-        self.lost_by_bin: Counter[int] = Counter()
         self.unseen_bytes = 0
         """Bytes that were acknowledged and are not in the capture."""
         self.zero_windows = 0
@@ -115,19 +113,19 @@ class Direction:
         """Most times that one segment was sent again in a row."""
         self.repeated_bytes = 0
         """Size of that segment."""
-        self.bytes_by_bin: Counter[int] = Counter()
         self.round_trips, self.loaded_trips = Sample(), Sample()
         """Round trips from this point to the receiver; to both ends, with data under way."""
         self.in_flight, self.paused_flight = Sample(), Sample()
         """Bytes not acknowledged; the same at the beginning of a pause in a message."""
         self.queue_seconds, self.full_windows = Sample(), Sample()
-        self.first_stamped: OrderedDict[bytes, float] = OrderedDict()
+        self.first_stamped: dict[bytes, float] = {}
         """Time of the first segment with each time stamp."""
         self.timed: tuple[int, float] | None = None
         """End and time of the segment whose acknowledgement is a round trip."""
         self._last_seq: int | None = None
         self._echoed_stamp = b""
-        self._edges: deque[tuple[float, int, int | None]] = deque(maxlen=MOST_EDGES)
+        self._edge: int | None = None
+        self._edges: deque[tuple[float, int, int | None]] = deque()
         self._known: tuple[int, int | None] = (0, None)
         self._repeated_offset, self._repeats = -1, 0
 
@@ -181,11 +179,14 @@ class Direction:
         while self.holes and self.holes[0].end <= offset:
             hole = self.holes.popleft()
             self.unseen_bytes += hole.end - hole.start
-        if offset > self.acked_offset:
-            self.acked_at = now
-        self.acked_offset = offset
-        self.largest_window = max(self.largest_window, window or 0)
-        self._edges.append((now, offset, None if window is None else offset + window))
+        edge = None if window is None else offset + window
+        if offset > self.acked_offset or edge != self._edge:
+            self.acked_at = now if offset > self.acked_offset else self.acked_at
+            self.acked_offset, self._edge = offset, edge
+            self.largest_window = max(self.largest_window, window or 0)
+            self._edges.append((now, offset, edge))
+            if len(self._edges) > MOST_EDGES:
+                self._edges = deque(islice(self._edges, 0, None, 2))
         if self.timed is None or offset < self.timed[0]:
             return None
         trip, self.timed = now - self.timed[1], None
@@ -200,8 +201,6 @@ class Direction:
             self.holes.append(Hole(self.next_offset, start, now))
         new_bytes = end - max(start, self.next_offset)
         self.bytes += new_bytes
-        if len(self.bytes_by_bin) < MOST_BINS:
-            self.bytes_by_bin[int(now * BINS_A_SECOND)] += new_bytes
         self.sent_at = now
         return new_bytes
 
@@ -214,7 +213,7 @@ class Direction:
         self.in_flight.add(end - acked if acked else 0)
 
     def loaded_trip(
-        self, now: float, stamps: bytes, first_stamped: OrderedDict[bytes, float]
+        self, now: float, stamps: bytes, first_stamped: dict[bytes, float]
     ) -> float | None:
         """Returns the time since the echoed time stamp passed this point; None: it is not new.
 
@@ -227,45 +226,39 @@ class Direction:
         stamped_at = first_stamped.get(echoed)
         return None if not stamped_at else now - stamped_at
 
-    def note_stamp(self, now: float, options: dict[int, bytes]) -> None:
-        stamp = options.get(STAMPS, b"")[:4]
-        if len(stamp) == 4 and stamp not in self.first_stamped:
+    def note_stamp(self, now: float, stamp: bytes) -> None:
+        if stamp not in self.first_stamped:
             self.first_stamped[stamp] = now
             if len(self.first_stamped) > MOST_STAMPS:
-                self.first_stamped.popitem(last=False)
+                del self.first_stamped[next(iter(self.first_stamped))]
 
-    def repeat(self, now: float, start: int, size: int, trip: float) -> None:
-        """Takes old bytes: they fill a hole, or this point has seen them before.
+    def repeat(self, now: float, start: int, size: int, trip: float) -> bool:
+        """Takes old bytes, which fill a hole or were seen before; returns whether they were lost.
 
         trip: round trip between both ends, seconds.
         """
         end = start + size
         for hole in self.holes:
             if start < hole.end and end > hole.start:
-                if now - hole.seconds > max(0.003, 0.5 * trip):
-                    self.late_fills += 1
-                    self._count_loss(now)
+                is_lost = now - hole.seconds > max(0.003, 0.5 * trip)
+                self.late_fills += is_lost
                 if start <= hole.start:
                     hole.start = end
                 elif end >= hole.end:
                     hole.end = start
                 if hole.start >= hole.end:
                     self.holes.remove(hole)
-                return
+                return is_lost
         if size <= 1 and end <= self.acked_offset + 1:
-            return  # a keep-alive, or the probe of a closed window
-        if start >= self.acked_offset:
-            self.sent_again += 1
-            self._count_loss(now)
+            return False  # a keep-alive, or the probe of a closed window
+        is_lost = start >= self.acked_offset
+        self.sent_again += is_lost
         self.timed = None
         self._repeats = self._repeats + 1 if start == self._repeated_offset else 1
         if self._repeats > self.most_repeats:
             self.most_repeats, self.repeated_bytes = self._repeats, size
         self._repeated_offset = start
-
-    def _count_loss(self, now: float) -> None:
-        if len(self.lost_by_bin) < MOST_BINS:
-            self.lost_by_bin[int(now * BINS_A_SECOND)] += 1
+        return is_lost
 
 
 class Trips:
@@ -274,14 +267,15 @@ class Trips:
     def __init__(self) -> None:
         self.to_server: float | None = None
         self.to_client: float | None = None
-
-    @property
-    def between(self) -> float:
+        self.between = 0.0
         """Round trip between both ends."""
-        return max(0.0, (self.to_server or 0.0) + (self.to_client or 0.0))
 
     def note(self, seconds: float, *, to_server: bool) -> None:
+        shortest = self.to_server if to_server else self.to_client
+        if shortest and shortest <= seconds:
+            return
         if to_server:
-            self.to_server = min(self.to_server or seconds, seconds)
+            self.to_server = seconds
         else:
-            self.to_client = min(self.to_client or seconds, seconds)
+            self.to_client = seconds
+        self.between = max(0.0, (self.to_server or 0.0) + (self.to_client or 0.0))

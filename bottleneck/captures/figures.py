@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 from bottleneck.captures.connection import Connection
-from bottleneck.captures.direction import BINS_A_SECOND, MOST_BINS, Direction, Sample
+from bottleneck.captures.course import BINS_A_SECOND, TURNS
+from bottleneck.captures.direction import Direction, Sample
 from bottleneck.captures.framing import READ, WRITE
 from bottleneck.captures.requests import Requests
 from bottleneck.captures.turns import NEAR_SECONDS
-from probes.core.records import SIDES
 
-TURNS = (*SIDES, "moving", "pause", "loss", "window", "trip")
-"""Names of the shares of a time: of the hosts, and of the states that are none's."""
 DISKLESS = ("TREE_CONNECT", "SESSION_SETUP", "QUERY_INFO", "IOCTL", "NEGOTIATE")
 """Commands that a server answers from its memory."""
 SLOW_SECONDS = 0.008
@@ -34,7 +31,7 @@ that a rate is taken over."""
 SUM_BINS, LEAST_SUMS = 5, 3
 EPISODE_TRIPS, EPISODE_RATIOS = 30, (0.2, 0.5)
 """Length of an episode of losses: round trips, and the least and highest share of the copy."""
-MOST_COMMANDS, COURSE_PERIODS = 12, 60
+MOST_COMMANDS, COURSE_PERIODS, MOST_BINS = 12, 60, 144_000
 
 
 @dataclass(frozen=True)
@@ -47,6 +44,14 @@ class CapturedCopy:
     @property
     def carrying(self) -> Direction:
         return self.connection.requests.downward if self.pull else self.connection.requests.upward
+
+    @property
+    def way(self) -> str:
+        """Its direction's name in a course."""
+        return "down" if self.pull else "up"
+
+    def bytes_by_bin(self) -> list[float]:
+        return self.connection.course.values(self.way, bins_of(self))
 
     @property
     def began(self) -> float:
@@ -63,38 +68,31 @@ class CapturedCopy:
 def copy_of(connection: Connection) -> CapturedCopy | None:
     """Returns a connection's copy; None: it moves no file."""
     requests = connection.requests
-    copy = CapturedCopy(connection, requests.downward.bytes > requests.upward.bytes)
-    is_large = copy.carrying.bytes >= LEAST_BYTES or is_stuck(copy.carrying)
+    is_pull = connection.is_unanswered or requests.downward.bytes > requests.upward.bytes
+    copy = CapturedCopy(connection, is_pull)
+    is_large = copy.carrying.bytes >= LEAST_BYTES or is_stuck(copy)
     return copy if connection.first_data and is_large else None
 
 
-def is_stuck(way: Direction) -> bool:
-    """Whether a large segment was sent again and again, and never acknowledged."""
+def is_stuck(copy: CapturedCopy) -> bool:
+    """Whether a large segment was sent in vain again and again, or a READ got no reply."""
+    way = copy.carrying
+    if copy.connection.is_unanswered:
+        return True
     return way.most_repeats >= STUCK_REPEATS and way.repeated_bytes > STUCK_BYTES
 
 
 def bins_of(copy: CapturedCopy) -> range:
-    """Returns the numbers of the bins of a copy's time."""
+    """Returns the numbers of the bins of a copy's time, of four hours at most."""
     first, last = (int(moment * BINS_A_SECOND) for moment in (copy.began, copy.ended))
-    return range(first, last + 1)
+    return range(first, last + 1)[:MOST_BINS]
 
 
-def times(copy: CapturedCopy, bins: range) -> dict[tuple[str, str], float]:
-    """Returns the shares of the time in some bins by state and host; they sum to 1, or are none."""
-    seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
-    for number, row in copy.connection.course.items():
-        for key, lasted in row.items() if number in bins else ():
-            seconds[key] += lasted
+def times(copy: CapturedCopy, bins: range) -> dict[str, float]:
+    """Returns the shares of the time in some bins by turn; they sum to 1, or are 0."""
+    seconds = {turn: sum(copy.connection.course.values(turn, bins)) for turn in TURNS}
     total = sum(seconds.values()) or 1.0
-    return {key: lasted / total for key, lasted in seconds.items()}
-
-
-def _turns(copy: CapturedCopy, bins: range) -> dict[str, float]:
-    """Returns the shares of the time in some bins, as the report has them."""
-    groups: defaultdict[str, float] = defaultdict(float)
-    for (state, host), share in times(copy, bins).items():
-        groups[host if state in ("host", "not-read") else state] += share
-    return {f"{name}_ratio": round(groups[name], 4) for name in TURNS}
+    return {f"{turn}_ratio": round(each / total, 4) for turn, each in seconds.items()}
 
 
 def figures_of(copy: CapturedCopy, others_ratio: float | None) -> dict[str, Any]:
@@ -108,8 +106,8 @@ def figures_of(copy: CapturedCopy, others_ratio: float | None) -> dict[str, Any]
     shares, period = times(copy, bins), -(-len(bins) // COURSE_PERIODS)
     return {
         "point": _point(connection),
-        **_turns(copy, bins),
-        "course": [_turns(copy, bins[i : i + period]) for i in range(0, len(bins), period)],
+        **shares,
+        "course": [times(copy, bins[i : i + period]) for i in range(0, len(bins), period)],
         "has_syn": connection.has_syn,
         "rtt_seconds": connection.trips.between or None,
         "queue_seconds": _queue_seconds(copy),
@@ -117,7 +115,8 @@ def figures_of(copy: CapturedCopy, others_ratio: float | None) -> dict[str, Any]
         "lost_segments": lost,
         "lost_before": way.late_fills,
         "loss_episode_ratio": _episode_ratio(copy),
-        "is_stuck": is_stuck(way),
+        "is_stuck": is_stuck(copy),
+        "is_unanswered": connection.is_unanswered,
         "largest_window_bytes": way.largest_window or None,
         "full_window_bytes": way.full_windows.quantile(0.5),
         "is_flight_even": _is_even(way),
@@ -186,19 +185,19 @@ def _best(copy: CapturedCopy) -> float | None:
 
     So many bins that a flight more or less in them is no matter.
     """
-    bytes_by_bin, bins = copy.carrying.bytes_by_bin, bins_of(copy)[:MOST_BINS]
-    if len(bins) < BINS_A_SECOND:
+    moved_bytes = copy.bytes_by_bin()
+    if len(moved_bytes) < BINS_A_SECOND:
         return None
-    sums = [0, *accumulate(bytes_by_bin[number] for number in bins)]
+    sums = [0.0, *accumulate(moved_bytes)]
     trips_seconds = BEST_TRIPS * copy.connection.trips.between
-    count = min(len(bins) // 2, 1 + int(trips_seconds * BINS_A_SECOND))
+    count = min(len(moved_bytes) // 2, 1 + int(trips_seconds * BINS_A_SECOND))
     rates = sorted(last - first for first, last in zip(sums, sums[count:], strict=False))
     return float(rates[int(BEST_RATIO * (len(rates) - 1))] * BINS_A_SECOND / count)
 
 
 def _spread(copy: CapturedCopy) -> float | None:
     """Returns the standard deviation of the rate over half seconds, as a ratio of its mean."""
-    bins = [copy.carrying.bytes_by_bin[number] for number in bins_of(copy)[1:-1][:MOST_BINS]]
+    bins = copy.bytes_by_bin()[1:-1]
     sums = [sum(bins[i : i + SUM_BINS]) for i in range(0, len(bins) - SUM_BINS + 1, SUM_BINS)]
     mean = sum(sums) / len(sums) if len(sums) >= LEAST_SUMS else 0.0
     if not mean:
@@ -211,20 +210,22 @@ def _episode_ratio(copy: CapturedCopy) -> float:
     lasted = copy.ended - copy.began
     trips_seconds = EPISODE_TRIPS * copy.connection.trips.between
     seconds = min(EPISODE_RATIOS[1] * lasted, max(EPISODE_RATIOS[0] * lasted, trips_seconds))
-    lost = sorted(copy.carrying.lost_by_bin.items())
-    numbers, sums = [number for number, _ in lost], [0, *accumulate(count for _, count in lost)]
+    column = f"{copy.way} lost"
+    by_bin = enumerate(copy.connection.course.values(column, bins_of(copy)))
+    lost = [(number, count) for number, count in by_bin if count]
+    numbers, sums = [number for number, _ in lost], [0.0, *accumulate(count for _, count in lost)]
     ends = (bisect_left(numbers, number + BINS_A_SECOND * seconds) for number in numbers)
     highest = max((sums[end] - sums[index] for index, end in enumerate(ends)), default=0)
     return highest / max(1, sums[-1])
 
 
-def _slow_commands(copy: CapturedCopy, shares: Mapping[tuple[str, str], float]) -> float | None:
+def _slow_commands(copy: CapturedCopy, shares: Mapping[str, float]) -> float | None:
     """Returns the share of a host's steps that need no disk, and were slow; None: there are none.
 
     The host is the one that had to act for longer.
     """
     requests, trips = copy.connection.requests, copy.connection.trips
-    if shares.get(("host", "server"), 0.0) >= shares.get(("host", "client"), 0.0):
+    if shares["server_ratio"] >= shares["client_ratio"]:
         samples = (requests.service.get(name, Sample()) for name in DISKLESS)
         waits = [wait - (trips.to_server or 0.0) for sample in samples for wait in sample.values]
     else:

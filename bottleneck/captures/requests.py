@@ -24,14 +24,14 @@ DATA_BYTES = 4096
 """Least size of a message without a header that counts as data."""
 BULK_BYTES = 100_000
 """Bytes of a direction, from which on it is a transfer."""
-MOST_OPEN = 4096
+MOST_OPEN = 1024
 CREDIT_BYTES = 65536
 """Most bytes of a READ or WRITE for a credit (MS-SMB2 3.1.5.2)."""
 ENCRYPTED_READ_BYTES, ENCRYPTED_PENDING_BYTES = 200, 129
 """Size of encrypted messages: at most, of a READ; of an interim reply."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Request:
     """A request without a reply."""
 

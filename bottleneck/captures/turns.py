@@ -8,18 +8,16 @@ at the server and between them, since all formulas have the round trips to both.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from bottleneck.captures.direction import Direction, Trips
 from bottleneck.captures.requests import BULK_BYTES, Requests
 from bottleneck.captures.segments import Segment
 
-State = Literal["host", "moving", "pause", "loss", "window", "not-read", "trip"]
-"""host: it has to act; moving: bytes are on their way; pause: so they are, and no packet comes;
-loss: lost bytes are awaited; window: the receiver's window is full; not-read: the receiving host
-reads too slowly; trip: a message is on its way over the path."""
-Turn = tuple[State, float, float, str]
-"""State, begin, end, and the host: the one that has to act, or that the bytes go to."""
+Turn = tuple[str, float, float]
+"""Whose it is, begin, end. client, server: the host has to act, or reads too slowly; moving: bytes
+are on their way; pause: so they are, and no packet comes; loss: lost bytes are awaited; window: the
+receiver's window is full; trip: a message is on its way over the path."""
 
 TRIP_SLACK, SLACK_SECONDS = 1.05, 0.0003
 """Factor and time that a round trip may take beyond its least."""
@@ -68,34 +66,33 @@ def turns(requests: Requests, trips: Trips, gap: Interval) -> Iterator[Turn]:
         if not pending and (unacked <= TWO_SEGMENTS or (sender == "server" and requests.open)):
             continue
         at_sender = way.known_to_sender(gap.start - sender_trip * TRIP_SLACK - SLACK_SECONDS)
-        waits = _blocked(way, trips.between, receiver_trip, at_sender, gap)
+        waits = _blocked(way, receiver, trips.between, receiver_trip, at_sender, gap)
         if waits is not None:
-            state: State = waits
-            yield state, gap.start, gap.end, receiver
+            yield waits, gap.start, gap.end
         elif pending and unacked <= 0:
             # In mid-message and all has arrived: its sender has to supply more.
             begin = gap.within(way.acked_at + sender_trip * TRIP_SLACK)
-            yield "moving", gap.start, begin, receiver
-            yield from _acts(sender, receiver, begin, way, gap)
+            yield "moving", gap.start, begin
+            yield from _acts(sender, begin, way, gap)
         elif not pending:
             # The last bytes are on their way, and nothing more is asked for.
             begin = gap.within(way.sent_at + receiver_trip * TRIP_SLACK + SLACK_SECONDS)
-            yield "trip", gap.start, begin, receiver
-            yield "moving", begin, gap.end, receiver
+            yield "trip", gap.start, begin
+            yield "moving", begin, gap.end
         elif gap.end - gap.start > max(0.0015, 0.1 * trips.between):
             way.paused_flight.add(way.next_offset - at_sender[0])
-            yield "pause", gap.start, gap.end, receiver
+            yield "pause", gap.start, gap.end
         else:
-            yield "moving", gap.start, gap.end, receiver
+            yield "moving", gap.start, gap.end
         return
     yield from _between_messages(requests, to_server, to_client, gap)
 
 
-def _acts(host: str, other: str, begin: float, way: Direction, gap: Interval) -> Iterator[Turn]:
+def _acts(host: str, begin: float, way: Direction, gap: Interval) -> Iterator[Turn]:
     """Yields a host's turn from `begin` until its segment is born, and that segment's way."""
     done = max(begin, gap.born) if way is gap.sending else gap.end
-    yield "host", begin, done, host
-    yield "moving", done, gap.end, other
+    yield host, begin, done
+    yield "moving", done, gap.end
 
 
 def _is_in_message(way: Direction, start: float) -> bool:
@@ -108,12 +105,13 @@ def _is_in_message(way: Direction, start: float) -> bool:
 
 def _blocked(
     way: Direction,
+    receiver: str,
     between_trip: float,
     receiver_trip: float,
     at_sender: tuple[int, int | None],
     gap: Interval,
-) -> Literal["loss", "window", "not-read"] | None:
-    """Returns what keeps the bytes of a direction back; None: nothing does.
+) -> str | None:
+    """Returns the turn that keeps the bytes of a direction back; None: none does.
 
     at_sender: acknowledged offset and edge of the window, as its sender knew them.
     """
@@ -128,9 +126,9 @@ def _blocked(
     room = None if edge is None or not _is_in_message(way, gap.start) else edge - way.next_offset
     if room is not None and room < max(1460, FULL_RATIO * window):
         way.full_windows.add(window)
-        return "window" if window and window >= SHUT_RATIO * way.largest_window else "not-read"
+        return "window" if window and window >= SHUT_RATIO * way.largest_window else receiver
     is_silent = lasted > max(SILENT_SECONDS, 3 * trip) and way.unacked_bytes > TWO_SEGMENTS
-    return "not-read" if is_silent and receiver_trip < NEAR_SECONDS and not is_old else None
+    return receiver if is_silent and receiver_trip < NEAR_SECONDS and not is_old else None
 
 
 def _between_messages(
@@ -145,12 +143,12 @@ def _between_messages(
         complete = 0.0  # it answers a request from before the capture
     if complete is None:
         begin = gap.within(requests.replied + to_client * TRIP_SLACK)
-        yield "trip", gap.start, begin, "client"
-        yield from _acts("client", "server", begin, upward, gap)
+        yield "trip", gap.start, begin
+        yield from _acts("client", begin, upward, gap)
         return
     is_acked = upward.next_offset == upward.acked_offset and not to_server
     begin = gap.within(
         max(complete + to_server * TRIP_SLACK, upward.acked_at if is_acked else gap.start)
     )
-    yield "trip", gap.start, begin, "server"
-    yield from _acts("server", "client", begin, downward, gap)
+    yield "trip", gap.start, begin
+    yield from _acts("server", begin, downward, gap)

@@ -10,6 +10,7 @@ from bottleneck.analysis import steps
 from bottleneck.analysis.hardware_limits import interfaces
 from bottleneck.analysis.model import ETHERNET_MTU_BYTES, looks_like, payload_efficiency
 from bottleneck.analysis.phrases import busy_text, cell_text, spread_text, stage_text
+from bottleneck.analysis.usual import usual_rates
 from bottleneck.documents.document import ON_PAGES, WIDE, Bar, Block, Column, Points, Table, points
 from bottleneck.report.report import WARMED_UP, Report, Step
 from bottleneck.text import units
@@ -43,6 +44,8 @@ def stages(report: Report) -> Iterator[Block]:
     usages = [usage for _, outcome, _ in tests for usage in (outcome.initiator, outcome.responder)]
     throttled = any(usage and usage.throttled_ratio for usage in usages)
     note = f"{LOAD[:-1]}; *: throttled by a CPU quota." if throttled else LOAD
+    usual = [f"{e.name} {units.range_text(e.low, e.high)}" for e in usual_rates(report)]
+    note += f" Usual: {'; '.join(usual)}." if usual else ""
     table = None
     for bar_columns, full in reversed(RICHNESS):
         table = _table(tests, bar_columns, full, note, table)

@@ -30,6 +30,8 @@ CAPS_ISS_MASK = 0xF
 IDENTIFY_OFFSET = 60
 """Offset of IDENTIFY DEVICE data in VPD page 89h, bytes."""
 IDENTIFY_SATA_WORD = 76
+LEAST_RPM = 0x401
+"""Least value of MEDIUM ROTATION RATE that is a rate."""
 _ATA = re.compile(r"ata\d+")
 _SAS_PORT = re.compile(r"port-\d+:\d+(:\d+)?")
 _NVME = re.compile(r"nvme\d+")
@@ -58,11 +60,15 @@ def disk_facts(folder: Path) -> Details:
     """Returns model, transport and link of the disk at /sys/class/block/NAME, where known.
 
     link_bits_per_second on the wire; link_able_bits_per_second the highest rate that disk and port
-    both support, where both report it; usb_bits_per_second, usb_version; pcie as of parse_pci.
+    both support, where both report it; usb_bits_per_second, usb_version; pcie as of parse_pci;
+    rotations_per_minute.
     """
     node = folder.resolve()
     model = word(folder / "device/model") or word(folder / "device/name")
     details: Details = {"model": model} if model else {}
+    rpm = rotations(folder / "device/vpd_pgb1")
+    if rpm is not None:
+        details["rotations_per_minute"] = rpm
     for pattern, facts in (
         (_USB, _usb),
         (_NVME_SUBSYSTEM, _nvme),
@@ -80,6 +86,18 @@ def disk_facts(folder: Path) -> Details:
             details["transport"] = transport
     pcie = details.get("pcie") or pci_above(node)
     return {**details, "pcie": pcie} if pcie else details
+
+
+def rotations(page: Path) -> int | None:
+    """Returns a disk's rotations per minute by its VPD page B1h (SBC-4 6.6.2); None: unknown.
+
+    Linux shows the page since 5.17; 1 is a disk that does not rotate.
+    """
+    try:
+        rpm = int.from_bytes(page.read_bytes()[4:6], "big")
+    except OSError:
+        return None
+    return rpm if LEAST_RPM <= rpm < 0xFFFF else None
 
 
 def read_pci(address: str, devices: Path = PCI_DEVICES) -> Dict[str, float]:

@@ -55,6 +55,7 @@ class Capture(Turns):
     """Segments lost before they reached the point of the capture."""
     loss_episode_ratio: float = 0.0
     is_stuck: bool = False
+    is_unanswered: bool = False
     largest_window_bytes: Positive | None = None
     full_window_bytes: Positive | None = None
     is_flight_even: bool = False

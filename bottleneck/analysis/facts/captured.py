@@ -178,7 +178,9 @@ def capture_facts(report: Report, copy: Copy, capture: Capture) -> Iterator[Fact
 def capture_signs(copy: Copy, capture: Capture) -> Iterator[Sign]:
     """Yields stalled, lost, others-traffic, slow-commands and one-request."""
     if capture.is_stuck:
-        yield Sign("stalled", words="the same large segment was retransmitted again and again")
+        words = "the same large segment was retransmitted again and again"
+        words = "a READ got no reply, nor any large packet" if capture.is_unanswered else words
+        yield Sign("stalled", words=words)
     elif _is_lossy(copy, capture) and not _is_full(capture):
         words = f"{percent_text(capture.lost_ratio)} of the segments were lost"
         yield Sign("lost", None, capture.lost_ratio, words)
@@ -220,7 +222,7 @@ def _slower_host(capture: Capture) -> str:
 
 def _path_trust(copy: Copy, capture: Capture) -> float:
     """Returns the highest confidence in the path: less where neither queue nor loss was seen."""
-    if _is_lossy(copy, capture) and not capture.has_syn:
+    if capture.is_unanswered or (_is_lossy(copy, capture) and not capture.has_syn):
         return LOSSY_PATH_TRUST
     if _is_full(capture) or capture.is_stuck or _is_shared(capture) or _is_lossy(copy, capture):
         return 1.0

@@ -33,6 +33,11 @@ def rule(evidence: Evidence) -> Iterator[str]:
     where = where or ("between the hosts" if capture.point else "near both hosts")
     start = "" if capture.has_syn else "; it lacks the start of the connection"
     yield f"Captured {where}{start}."
+    if capture.is_unanswered:
+        yield (
+            "A READ got no reply, and nothing large ever came: large packets are dropped, or the "
+            "server hangs. `ping -M do -s 1472` to it gets replies if the server does."
+        )
     yield from _requests(capture)
     yield from _path(capture)
     moved_bytes = evidence.step.moved_bytes

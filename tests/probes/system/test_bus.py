@@ -124,3 +124,11 @@ def test_an_nvme_disk_with_two_paths_has_the_narrower_ones_link(tmp_path):
     facts = bus.disk_facts(subsystem / "nvme0n1")
     assert (facts["transport"], facts["model"]) == ("nvme", "INTEL SSDPE2KE016T8")
     assert facts["pcie"]["lanes"] == 2
+
+
+@pytest.mark.parametrize(("rate", "rpm"), [(7200, 7200), (1, None), (0, None), (0xFFFF, None)])
+def test_a_disc_s_rotations_are_those_of_its_page(tmp_path, rate, rpm):
+    page = tmp_path / "vpd_pgb1"
+    assert bus.rotations(page) is None
+    page.write_bytes(bytes((0, 0xB1, 0, 0x3C)) + rate.to_bytes(2, "big") + bytes(58))
+    assert bus.rotations(page) == rpm
