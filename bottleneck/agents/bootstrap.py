@@ -16,7 +16,6 @@ from urllib.parse import unquote
 
 import bottleneck
 import probes
-from bottleneck.agents import own_modules
 from bottleneck.login.target import SUCCESSORS
 from probes.core.stage import Refused
 from probes.system import tools
@@ -241,8 +240,3 @@ def command_for(spec: str) -> list[str]:
     # ssh passes one string to the other side's shell: it is quoted here for that shell.
     ssh = tools.find("ssh") or "ssh"
     return [ssh, "-T", "-a", "-x", *options, "--", host, shlex.join(TRAVELLING)]
-
-
-def command_here(*arguments: str) -> list[str]:
-    """Returns the command that starts this host's agent, from this installation."""
-    return own_modules.command("bottleneck.agents.server", *arguments)

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Self
 
 from bottleneck import __version__
-from bottleneck.agents import bootstrap, protocol, replies
+from bottleneck.agents import bootstrap, own_modules, protocol, replies
 from bottleneck.agents.replies import AgentLost, Observation, Pair, PartlyRan, Result, StageError
 from probes.core import typed
 from probes.core.records import Endpoint, HostFacts, Sample
@@ -382,7 +382,7 @@ def _seconds_of(work: Callable[..., None], *arguments: Any) -> float:
 
 def start_here() -> Host:
     """Starts the agent of this host, the client."""
-    return Host.start("client", bootstrap.command_here())
+    return Host.start("client", own_modules.command("bottleneck.agents.server"))
 
 
 def start_there(spec: str) -> Host:

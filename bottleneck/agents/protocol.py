@@ -60,11 +60,6 @@ def greeting(version: str, python: str, host: str) -> bytes:
     return MARK + encode({"protocol": PROTOCOL, "version": version, "python": python, "host": host})
 
 
-def refusal(kind: str, text: str) -> bytes:
-    """Returns the line in place of a greeting if no agent will start; see replies.refusal."""
-    return MARK + encode({"protocol": PROTOCOL, "refused": {"kind": kind, "text": text}})
-
-
 def read_greeting(line: bytes) -> Optional[Message]:
     """Decodes a greeting; None: this line is text before the stream.
 

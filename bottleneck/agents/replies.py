@@ -19,7 +19,7 @@ from bottleneck.agents import protocol
 from probes.core import lenient, typed
 from probes.core.records import Details, Endpoint, Sample, run_rate
 from probes.core.stage import Refused, Unavailable
-from probes.system.child import one_line
+from probes.system.events import one_line
 from probes.system.platform import os
 from probes.system.waiting import select
 

@@ -100,10 +100,6 @@ class Session:
         elif (do, name) == ("hold", "source-file") and event.get("endpoint", {}).get("path"):
             self.source_files[number] = event["endpoint"]["path"]
 
-    def take_back(self, number: int) -> None:
-        """Forgets the file of a hold that has ended."""
-        self.source_files.pop(number, None)
-
 
 def whole_address(address: str) -> str:
     """Returns an IP address without its interface, IPv4 in IPv6 as IPv4; empty: it is none.

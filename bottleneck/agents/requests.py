@@ -19,7 +19,7 @@ from probes.core.field_types import Keys, keys
 from probes.core.records import Endpoint
 from probes.core.stage import Last, Running, module_of
 from probes.net import peers
-from probes.system.child import Event, Tell, Work
+from probes.system.events import Event, Tell, Work
 from probes.system.platform import os
 from probes.system.waiting import select, signal
 

@@ -24,7 +24,8 @@ from probes.core import typed
 from probes.core.stage import Refused
 from probes.host import counters
 from probes.system import tools
-from probes.system.child import INTERRUPTS, Child, Event, Tell, Work, failure, keep_private, spawn
+from probes.system.child import INTERRUPTS, Child, keep_private, spawn
+from probes.system.events import Event, Tell, Work, failure
 from probes.system.platform import os
 from probes.system.waiting import select, selectors, signal
 
@@ -291,7 +292,7 @@ class Agent:
         task.child.kill()
         how = task.child.wait()
         del self.tasks[task.number]
-        self.session.take_back(task.number)
+        self.session.source_files.pop(task.number, None)
         if not task.has_ended:
             self.reply(task.number, {"failed": f"the probe's process ended with {how}"})
 

@@ -86,11 +86,6 @@ def faster_link(bytes_per_second: float) -> int:
     return next((bits for bits in LINK_BITS_PER_SECOND if bits >= needed), LINK_BITS_PER_SECOND[-1])
 
 
-def overlapped_rate(rates: Sequence[float]) -> float:
-    """Returns the rate of stages that all work at once: that of the slowest."""
-    return min(rates)
-
-
 def in_turn(rates: Sequence[float]) -> float:
     """Returns the rate of stages that work one at a time: their times add up."""
     return 1 / sum(1 / rate for rate in rates)

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from bottleneck.captures.connection import Connection
-from bottleneck.captures.course import blocks_of_a_file
 from bottleneck.captures.framing import MAGICS
 from bottleneck.captures.packets import packets
 from bottleneck.captures.segments import SYN, Segment, datagram_of, segment_of
+from bottleneck.captures.turns import blocks_of_a_file
 
 SMB_PORTS = (445, 139)
 MOST_CONNECTIONS, MOST_OTHERS = 48, 30_000

@@ -9,9 +9,9 @@ from typing import Any
 
 from bottleneck import __version__
 from bottleneck.captures.capture import SMB_PORTS, Capture, Host
-from bottleneck.captures.course import BINS_A_SECOND
 from bottleneck.captures.figures import CapturedCopy, bins_of, copy_of, figures_of, is_stuck
 from bottleneck.captures.packets import CaptureError
+from bottleneck.captures.turns import BINS_A_SECOND
 from bottleneck.report.report import Report, Step
 from probes.core import typed
 from probes.core.records import Measured, Outcome, Sample, Usage

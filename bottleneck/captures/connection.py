@@ -6,11 +6,11 @@ from array import array
 from collections.abc import Iterator
 
 from bottleneck.captures import turns
-from bottleneck.captures.course import BINS_A_SECOND, Course
 from bottleneck.captures.direction import RECENT_SEGMENTS, Direction, Trips
 from bottleneck.captures.framing import READ
 from bottleneck.captures.requests import Requests
 from bottleneck.captures.segments import ACK, FIN, MSS, RST, SCALE, STAMPS, SYN, Segment, options_of
+from bottleneck.captures.turns import BINS_A_SECOND, Course
 
 LEAST_TURN_SECONDS, LONGEST_TURN_SECONDS = 1e-5, 60.0
 LEAST_UNANSWERED_SECONDS, PIPE_BYTES = 3.0, 16384

@@ -9,11 +9,10 @@ from itertools import accumulate
 from typing import Any
 
 from bottleneck.captures.connection import Connection
-from bottleneck.captures.course import BINS_A_SECOND, TURNS
 from bottleneck.captures.direction import Direction, Sample
 from bottleneck.captures.framing import READ, WRITE
 from bottleneck.captures.requests import Requests
-from bottleneck.captures.turns import NEAR_SECONDS
+from bottleneck.captures.turns import BINS_A_SECOND, NEAR_SECONDS, TURNS
 
 DISKLESS = ("TREE_CONNECT", "SESSION_SETUP", "QUERY_INFO", "IOCTL", "NEGOTIATE")
 """Commands that a server answers from its memory."""

@@ -131,6 +131,7 @@ def compare(
         from bottleneck.documents.trend import print_trends
         from bottleneck.records import trend
         from probes.core.stage import Refused
+        from probes.core.typed import to_plain
 
     output = documents.output(presentation)
     skipped: list[str] = []
@@ -148,7 +149,8 @@ def compare(
 
     together = trend.trends(reports)
     words = partial(print_trends, together)
-    done = documents.answer(format, trend.to_json(together), words, output.units)
+    document = {"schema": trend.SCHEMA, **to_plain(together)}
+    done = documents.answer(format, document, words, output.units)
     return exits.DONE if done and together.copies and not skipped else exits.INCOMPLETE
 
 
@@ -156,7 +158,8 @@ def _compare_two(first: Report, second: Report, format: str, output: Output, ver
     """Writes what changed from one report to another, and returns the exit code."""
     from bottleneck.analysis import changes
     from bottleneck.cli import documents
-    from bottleneck.documents.compare import print_change, to_json
+    from bottleneck.documents.compare import SCHEMA, print_change
+    from probes.core.typed import to_plain
 
     change = changes.compare(first, second)
 
@@ -165,6 +168,6 @@ def _compare_two(first: Report, second: Report, format: str, output: Output, ver
         styled = change if output.units == "si" else changes.compare(first, second)
         print_change(styled, console, verbose)
 
-    done = documents.answer(format, to_json(change), words, output.units)
+    done = documents.answer(format, {"schema": SCHEMA, **to_plain(change)}, words, output.units)
     compared = [e for e in change.copies if e.before_bytes_per_second and e.after_bytes_per_second]
     return exits.DONE if done and compared else exits.INCOMPLETE

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any
 
 from rich.console import Console
 
@@ -19,7 +18,6 @@ from bottleneck.report.report import Step
 from bottleneck.text import units
 from bottleneck.text.safe import safe
 from probes.core.records import Spread
-from probes.core.typed import to_plain
 
 SCHEMA = "copy-bottleneck/compare/1"
 COPIES_SHOWN, FACTS_SHOWN, CAUSES_SHOWN, TIMES_SHOWN = 8, 8, 4, 1
@@ -35,12 +33,6 @@ PARTS = {
     "smb": ("target", "mount_options", "settings"),
 }
 """Facts that may explain why a component limits more, or less, than before."""
-
-
-def to_json(change: Change) -> dict[str, Any]:
-    """Returns the document: plain values, bytes, seconds and ratios."""
-    plain: dict[str, Any] = to_plain(change)
-    return {"schema": SCHEMA, **plain}
 
 
 def print_change(change: Change, console: Console, verbose: bool = False) -> None:

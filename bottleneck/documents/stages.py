@@ -139,7 +139,9 @@ LONGEST_REASON = 200
 def costly(report: Report) -> Iterator[Points]:
     """Yields settings of the server's file sharing and of both hosts that cost throughput."""
     yield from points("Settings: smb.conf of the server", _server_settings(report))
-    yield from points("Settings: TCP of both hosts", _host_settings(report, "tcp_settings"))
+    yield from points(
+        "Settings: TCP and power of both hosts", _host_settings(report, "tcp_settings")
+    )
     yield from points("Settings: disks of both hosts", _host_settings(report, "disk_settings"))
     title = "Settings: the system's own SMB client (known to cost on other systems)"
     yield from points(title, _host_settings(report, "smb_settings"))

@@ -12,6 +12,7 @@ from typing import Any
 from bottleneck.estimate.observations import Disk
 from bottleneck.readers.figure import Figure, Output, binary, json_of, positive, rate
 from bottleneck.report.report import ReportError
+from probes.core.lenient import mapping
 
 FLUSHES = ("direct", "end_fsync", "fsync_on_close", "sync", "fsync", "fdatasync")
 """Options by which a write waits for the disk."""
@@ -52,7 +53,7 @@ def _json_figures(output: Output) -> Iterator[Figure]:
     for job in jobs if isinstance(jobs, list) else []:
         if not isinstance(job, dict):
             raise ReportError("fio's JSON has a job that is none")
-        options = {**_strings(common), **_strings(job.get("job options"))}
+        options = {**mapping(common), **mapping(job.get("job options"))}
         if job.get("error"):
             raise ReportError(f"fio failed: error {str(job['error'])[:20]}")
         for verb in ("read", "write"):
@@ -75,10 +76,6 @@ def _rate_of(job: Mapping[str, Any]) -> float:
     if "bw_bytes" in job:
         return positive(job["bw_bytes"], "fio's rate")
     return 1024 * positive(job.get("bw"), "fio's rate")
-
-
-def _strings(options: Any) -> Mapping[str, str]:
-    return options if isinstance(options, dict) else {}
 
 
 def _reason_against(verb: str, options: Mapping[str, str]) -> str:

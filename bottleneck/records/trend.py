@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Literal
 
 from bottleneck.analysis import noise, steps
 from bottleneck.analysis.diagnosis import diagnose
@@ -15,7 +15,6 @@ from bottleneck.report.report import Report
 from bottleneck.text.safe import safe
 from bottleneck.text.units import percent_text, rate_text
 from probes.core.records import Spread
-from probes.core.typed import to_plain
 
 SCHEMA = "copy-bottleneck/trend/1"
 LEAST_OTHERS = 2
@@ -217,9 +216,3 @@ def cap_change(trend: Trend) -> tuple[Point, Point] | None:
     with_cap = [point for point in trend.points if not point.cap.startswith("unknown/")]
     pairs = zip(with_cap, with_cap[1:], strict=False)
     return next((pair for pair in reversed(list(pairs)) if pair[0].cap != pair[1].cap), None)
-
-
-def to_json(result: Trends) -> dict[str, Any]:
-    """Returns the document of trends: plain values, bytes per second and ratios."""
-    plain: dict[str, Any] = to_plain(result)
-    return {"schema": SCHEMA, **plain}

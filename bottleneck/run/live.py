@@ -23,7 +23,8 @@ from bottleneck.run import watched_copy, watched_sockets
 from bottleneck.run.plan import Side
 from bottleneck.text.safe import safe
 from probes.core.stage import Refused, Unavailable
-from probes.system.child import Child, Tell, spawn
+from probes.system.child import Child, spawn
+from probes.system.events import Tell
 from probes.watch import live_copies
 from probes.watch.live_copies import LiveCopy
 from probes.watch.running_copies import Running, require_procfs, sends_more

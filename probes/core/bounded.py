@@ -63,7 +63,7 @@ def loads(content: bytes, limits: Limits = USUAL) -> Any:
         return json.loads(
             content.decode("utf-8"),
             object_pairs_hook=_unique,
-            parse_constant=_no_constant,
+            parse_constant=refuse_constant,
             parse_float=finite_float,
             parse_int=short_int,
         )
@@ -142,5 +142,6 @@ def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _no_constant(name: str) -> None:
+def refuse_constant(name: str) -> None:
+    """Refuses NaN and Infinity, which no JSON has. Errors: NotBounded."""
     raise NotBounded(f"{name} is not a number")

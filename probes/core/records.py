@@ -6,7 +6,7 @@ Runs on Python 3.9 with the standard library alone: it travels to the other host
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Annotated, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from probes.core.field_types import ANY, Handed, Number, Port, Text
 
@@ -35,6 +35,18 @@ class Sample:
 
 Run = Tuple[Sample, ...]
 """One pass over the same work; its first sample is (0.0, 0)."""
+
+
+class Moved(NamedTuple):
+    """Payload, and the time that it took."""
+
+    moved_bytes: int
+    seconds: float
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Rate over that time."""
+        return self.moved_bytes / self.seconds
 
 
 def run_rate(run: Run) -> float:

@@ -132,7 +132,9 @@ _FILES: Dict[str, Facts] = {
 
 
 ANSWER_SECONDS = 5.0
-OPTIONS = ("--json", "-H", "-n", "standby")
+OPTIONS = ("--json", "-H", "-c", "-l", "selftest", "-n", "standby")
+SELF_TEST_RUNS = range(240, 256)
+"""Status of an ATA disk's self-test while it runs (ACS-3, SMART READ DATA, byte 363)."""
 NOT_ASKED_BITS = 0b011
 """Exit status bits: the command line was wrong, or the device was not opened (or sleeps)."""
 
@@ -140,6 +142,7 @@ NOT_ASKED_BITS = 0b011
 def read_smart(name: str) -> Details:
     """Returns the health of a disk by its kernel name: `passed`, SMART predicts no failure.
 
+    `tests_itself`: a self-test is in progress; absent: none is.
     Empty: no smartctl, no right, no answer, or the disk sleeps.
     """
     node = "/dev/" + name.replace("!", "/")
@@ -149,7 +152,7 @@ def read_smart(name: str) -> Details:
 
 
 def parse_smart(text: str) -> Details:
-    """Returns the health in the output of `smartctl --json -H -n standby`; never raises."""
+    """Returns the health in the output of smartctl with OPTIONS; never raises."""
     try:
         answer = json.loads(text)
     except (ValueError, RecursionError):
@@ -159,7 +162,10 @@ def parse_smart(text: str) -> Details:
     status, passed = _in(answer, "smartctl", "exit_status"), _in(answer, "smart_status", "passed")
     if type(status) is not int or status & NOT_ASKED_BITS or not isinstance(passed, bool):
         return {}
-    return {"passed": passed}
+    ata = _in(answer, "ata_smart_data", "self_test", "status", "value")
+    nvme = _in(answer, "nvme_self_test_log", "current_self_test_operation", "value")
+    runs = type(ata) is int and ata in SELF_TEST_RUNS or type(nvme) is int and nvme > 0
+    return {"passed": passed, **({"tests_itself": True} if runs else {})}
 
 
 def _in(value: Any, *keys: str) -> Any:

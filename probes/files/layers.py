@@ -9,8 +9,9 @@ import stat
 from pathlib import Path
 from typing import Any, Iterator, List, Sequence, Set
 
+from probes.core.lenient import amount
 from probes.core.records import Details, HostSetting
-from probes.files import block, folders
+from probes.files import block, folders, maintenance
 from probes.system.platform import os
 from probes.system.proc import is_visible
 
@@ -81,10 +82,14 @@ class Walk:
         device = folders.device_of(entry, self._sys)
         layer = filesystem_layer(entry)
         below = [] if device is None else [device]
-        if entry.filesystem == "btrfs" and device is not None:
-            below = _btrfs_members(device, self._sys) or below
+        work = maintenance.zfs_work(entry.source) if entry.filesystem == "zfs" else None
+        for each in self._sys.glob(f"fs/btrfs/*/devices/{device}"):
+            below = sorted(member.name for member in each.parent.iterdir())
             if len(below) > 1:
                 layer["members"] = below
+            work = maintenance.btrfs_work(each.parent.parent)
+        if work:
+            layer["work"] = work
         self._layers.append(layer)
         for name in below:
             self.device(name)
@@ -139,18 +144,13 @@ def source_host(source: str) -> str:
     return host.strip("[]") if colon else ""
 
 
-def _btrfs_members(device: str, sys_folder: Path) -> List[str]:
-    """Returns all devices of a device's btrfs (/sys/fs/btrfs/UUID/devices)."""
-    for each in sorted(sys_folder.glob(f"fs/btrfs/*/devices/{device}")):
-        return sorted(member.name for member in each.parent.iterdir())
-    return []
-
-
 USB_2_BITS_PER_SECOND = 480_000_000
 ATTACHED = ("sata", "sas")
 """Transports with the disk's own write_cache; RAID cards and USB bridges report their own."""
 NARROW_RATIO = 0.9
 """Share of the highest rate below which a link is narrow; above it is rounding."""
+ENDS = {"zfs": "zpool status", "btrfs": "btrfs scrub status, btrfs balance status"}
+"""Commands that show the work of a file system for itself."""
 RESYNCS = ("resync", "recover", "check", "repair", "reshape")
 
 
@@ -172,6 +172,10 @@ def _layer_rows(layer: Details) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _mount_rows(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
+    work = layer.get("work")
+    if work:
+        remedy = f"measure again when it has finished ({ENDS[name]})"
+        yield f"{name} below the folder", str(work), "it keeps the disks busy", remedy
     options = str(layer.get("mount_options") or "").split(",")
     if "sync" in options:
         why = "each write is synchronous: it waits until the disk has stored the data"
@@ -183,7 +187,7 @@ def _mount_rows(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]
 
 def _raid_rows(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
     level = str(layer.get("raid_level") or "RAID")
-    missing = _amount(layer, "degraded_disks")
+    missing = amount(layer.get("degraded_disks"))
     if missing:
         why = "each read of the missing disk's data needs all other disks"
         if level in ("raid1", "raid10"):
@@ -192,7 +196,7 @@ def _raid_rows(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]
         yield f"{level} {name}", f"degraded by {missing:.0f}", why, remedy
     action = layer.get("sync_action")
     if action in RESYNCS:
-        rate = _amount(layer, "sync_bytes_per_second")
+        rate = amount(layer.get("sync_bytes_per_second"))
         rate_text = f" at {rate / 1e6:.0f} MB/s" if rate else ""
         why = "it keeps all disks of the RAID busy"
         remedy = "measure again when it has finished (see /proc/mdstat)"
@@ -211,15 +215,19 @@ def _disk_rows(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]
     if isinstance(smart, dict) and smart.get("passed") is False:
         why = "SMART predicts a failure; such disks repeat many reads"
         yield f"health of {name}", "failing", why, "back up its data, then replace it"
+    if isinstance(smart, dict) and smart.get("tests_itself"):
+        remedy = f"measure again when it has finished (smartctl -c /dev/{name})"
+        yield f"self-test of {name}", "in progress", "its reads compete with the copy's", remedy
 
 
 def _link_rows(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
-    usb = _amount(layer, "usb_bits_per_second")
+    usb = amount(layer.get("usb_bits_per_second"))
     if usb and usb <= USB_2_BITS_PER_SECOND:
         why = "USB 2 carries at most about 40 MB/s, whatever the disk"
         remedy = "use a USB 3 port, cable and enclosure"
         yield f"USB of {name}", f"{usb / 1e6:.0f} Mbit/s", why, remedy
-    rate, able = _amount(layer, "link_bits_per_second"), _amount(layer, "link_able_bits_per_second")
+    rate = amount(layer.get("link_bits_per_second"))
+    able = amount(layer.get("link_able_bits_per_second"))
     if rate and able and rate < NARROW_RATIO * able:
         rate_text = f"{rate / 1e7:.0f} MB/s"
         why = f"it carries at most {rate_text}; disk and port support {able / 1e9:.1f} Gbit/s"
@@ -227,7 +235,7 @@ def _link_rows(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]
         yield f"SATA link of {name}", f"{rate / 1e9:.1f} Gbit/s", why, remedy
     pcie = layer.get("pcie")
     if layer.get("transport") == "nvme" and isinstance(pcie, dict):
-        now, could = _amount(pcie, "bytes_per_second"), _amount(pcie, "able_bytes_per_second")
+        now, could = amount(pcie.get("bytes_per_second")), amount(pcie.get("able_bytes_per_second"))
         if now and could and now < NARROW_RATIO * could:
             value = f"{_lanes(pcie, '')}, the disk supports {_lanes(pcie, 'able_')}"
             why = f"the slot carries at most {now / 1e6:.0f} of {could / 1e6:.0f} MB/s"
@@ -235,11 +243,6 @@ def _link_rows(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]
 
 
 def _lanes(pcie: Any, prefix: str) -> str:
-    lanes, rate = _amount(pcie, f"{prefix}lanes"), _amount(pcie, f"{prefix}transfers_per_second")
+    lanes = amount(pcie.get(f"{prefix}lanes"))
+    rate = amount(pcie.get(f"{prefix}transfers_per_second"))
     return f"x{lanes or 0:.0f} at {(rate or 0) / 1e9:g} GT/s"
-
-
-def _amount(layer: Any, key: str) -> float | None:
-    value = layer.get(key)
-    fits = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return value if fits and 0 <= value < float("inf") else None

@@ -19,7 +19,7 @@ from probes.core.stage import Unavailable
 from probes.files import open_files
 from probes.host import cgroup, interface
 from probes.host.memory import Pressure, read_memory, read_pressure
-from probes.system import processes
+from probes.system import proc, processes
 from probes.system.proc import CoreTimes, DeviceCounts, Memory, ProcessStat, ThreadTimes
 from probes.system.processes import Account, ProcessTimes
 from probes.system.reader import reader
@@ -228,8 +228,8 @@ def usage(start: Counters, end: Counters) -> Usage:
         memory_total_bytes=memory.total_bytes if memory else None,
         memory_used_bytes=memory.used_bytes if memory else None,
         memory_dirty_bytes=memory.dirty_bytes if memory else None,
-        interface_sent_bytes=_growth(sent[0], sent[1]),
-        interface_received_bytes=_growth(received[0], received[1]),
+        interface_sent_bytes=proc.counter_growth(sent[0], sent[1]),
+        interface_received_bytes=proc.counter_growth(received[0], received[1]),
         device_read_bytes=grown("device", "read_bytes"),
         device_written_bytes=grown("device", "written_bytes"),
         device_busy_ratio=ratio("device", "busy_seconds"),
@@ -259,7 +259,7 @@ def _both(start: Counters, end: Counters, record: str, name: str) -> List[Any]:
 
 
 def _grown_of(start: Counters, end: Counters, record: str, name: str) -> int | None:
-    return _growth(*_both(start, end, record, name))
+    return proc.counter_growth(*_both(start, end, record, name))
 
 
 def _ratio_of(start: Counters, end: Counters, record: str, name: str) -> float | None:
@@ -367,8 +367,3 @@ def _run_delay_seconds(start: Counters, end: Counters) -> float | None:
         if each.run_delay_seconds is not None
     ]
     return sum(delays) if delays else None
-
-
-def _growth(start: int | None, end: int | None) -> int | None:
-    """Returns the growth of a counter; None: one is missing, or it ran backwards (a reset)."""
-    return None if start is None or end is None or end < start else end - start

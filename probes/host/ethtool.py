@@ -136,6 +136,9 @@ GDRVINFO, GPAUSEPARAM = 0x03, 0x12
 GSTRINGS, GSTATS, GSSET_INFO, GLINKSETTINGS = 0x1B, 0x1D, 0x37, 0x4C
 OFFLOADS = {"tcp_segmentation": 0x1E, "generic_receive": 0x2B}
 """ETHTOOL_GTSO, ETHTOOL_GGRO: the answer to each is one number."""
+GEEE, EEE_BYTES = 0x44, 40
+EEE = {"active": 4}
+"""Word of ethtool_eee: whether both ends use it."""
 STATISTICS_SET = 1
 MOST_STATISTICS = 8192
 SPARE_BYTES = 64 << 10
@@ -181,6 +184,12 @@ def read_counts(name: str) -> Dict[str, int]:
     """Reads only the driver's counters of pause frames and lost packets, by its own names."""
     with _ask_function(name) as ask:
         return _counts(ask)
+
+
+def sleeps(name: str) -> bool:
+    """Whether both ends of the cable agreed on Energy-Efficient Ethernet and it is active."""
+    with _ask_function(name) as ask:
+        return bool(parse_words(ask(GEEE, EEE_BYTES), EEE).get("active"))
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from probes.files import folders, free_space, layers, page_cache, unnamed_file
 from probes.host import cgroup, ethtool, interface, smb_client
 from probes.host.memory import read_memory
 from probes.programs import samba_config
-from probes.programs.costly_settings import sysctl, tcp_settings
+from probes.programs.costly_settings import power_settings, sysctl, tcp_settings
 from probes.sockets.sock_diag import Sockets
 from probes.system import tools
 from probes.system.child import NoAnswer, call_until
@@ -65,6 +65,7 @@ def host_facts(toward: Address, folder: Optional[Folder]) -> HostFacts:
     memory = read_memory()
     below = tuple(layers.layers(folder, ask_smart=True)) if folder is not None else ()
     client = smb_client.read(toward) or {}
+    used = interface.interface_facts(toward) if toward else None
     return HostFacts(
         name=socket.gethostname(),
         system=f"{platform.system()} {platform.release()}",
@@ -75,12 +76,15 @@ def host_facts(toward: Address, folder: Optional[Folder]) -> HostFacts:
         memory_total_bytes=memory.total_bytes if memory else None,
         virtual=_virtual(),
         privileged=os.geteuid() == 0,
-        interface=interface.interface_facts(toward) if toward else None,
+        interface=used,
         congestion_control=sysctl("net.ipv4.tcp_congestion_control") or None,
         socket_buffers={name: value for name in BUFFER_SYSCTLS if (value := sysctl(name))},
         folder=None if folder is None else replace(folders.folder_facts(folder), layers=below),
         tools=tools.versions(),
-        tcp_settings=tcp_settings(client),
+        tcp_settings=(
+            *tcp_settings(client),
+            *power_settings(bool(used and ethtool.sleeps(used.name))),
+        ),
         disk_settings=tuple(layers.costly(below)),
         smb_client=client,
         smb_settings=tuple(smb_client.costly(client)),

@@ -56,8 +56,6 @@ class Report:
     """"time-exceeded", "port-unreachable", "too-big" or "unreachable"."""
     address: Optional[str]
     """Sender of the ICMP message."""
-    mtu_bytes: Optional[int]
-    """MTU of the link that the datagram was too big for."""
 
 
 def datagrams(host: str) -> socket.socket:
@@ -102,17 +100,17 @@ def parse(control: Sequence[Message], about_port: int) -> Optional[Report]:
     for level, name, content in control:
         if (level, name) not in _RECVERR.values() or len(content) < _EXTENDED_ERROR.size:
             continue
-        _, origin, kind, code, _, info, _ = _EXTENDED_ERROR.unpack_from(content)
+        _, origin, kind, code, *_ = _EXTENDED_ERROR.unpack_from(content)
         if origin not in _ORIGIN_ICMP:
             continue
         address = _address(content[_EXTENDED_ERROR.size :])
         if (origin, kind) in _TIME_EXCEEDED:
-            return Report(about_port, "time-exceeded", address, None)
+            return Report(about_port, "time-exceeded", address)
         if (origin, kind, code) in _PORT_UNREACHABLE:
-            return Report(about_port, "port-unreachable", address, None)
+            return Report(about_port, "port-unreachable", address)
         if (origin, kind, code) in _TOO_BIG:
-            return Report(about_port, "too-big", address, info)
-        return Report(about_port, "unreachable", address, None)
+            return Report(about_port, "too-big", address)
+        return Report(about_port, "unreachable", address)
     return None
 
 

@@ -1,10 +1,11 @@
 """Values of smb.conf and of a host's own TCP that cost throughput, with reasons and remedies.
 
-Sources: smb.conf(5) and the vfs_*(8) pages of
-Samba 4.17; for aio, sendfile and recvfile its source3/smbd/smb2_read.c, smb2_write.c and aio.c.
-Documentation/networking/ip-sysctl.rst; xnu's bsd/netinet/tcp_sysctls.c and tcp_subr.c, the defaults
-of macOS 13. Microsoft's article 948066 and "Performance tuning network adapters" (Windows ignores
-TcpWindowSize). No Mac and no Windows was at hand: settings of those are labelled untested.
+Sources: smb.conf(5) and the vfs_*(8) pages of Samba 4.17; for aio, sendfile and recvfile its
+source3/smbd/smb2_read.c, smb2_write.c and aio.c. Documentation/networking/ip-sysctl.rst and
+admin-guide/pm/cpufreq.rst; drivers/pci/pcie/aspm.c; IEEE 802.3az. xnu's bsd/netinet/tcp_sysctls.c
+and tcp_subr.c, the defaults of macOS 13. Microsoft's article 948066 and "Performance tuning network
+adapters" (Windows ignores TcpWindowSize). No Mac and no Windows was at hand: settings of those are
+labelled untested.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from probes.core.records import HostSetting
 from probes.system import tools
-from probes.system.proc import text
+from probes.system.proc import text, word
 
 Section = Dict[str, str]
 Values = Mapping[str, str]
@@ -101,6 +103,7 @@ deadtime | 1..15 | small-files | a client that is idle for so few minutes withou
 Costly values: one of several words, a span of numbers, all but a first word of a list, or one of
 CONDITIONS. A line that begins with blanks continues the previous one, in all tables."""
 MODULES = """
+aio_ratelimit | all | holds requests and bytes a second to a limit on purpose
 acl_tdb | small-files | keeps ACLs in a database, and reads and checks them at each open
 acl_xattr | small-files | keeps ACLs in extended attributes, and reads and checks them at each open
 aio_fork | all | reads and writes in helper processes, which copies the data once more
@@ -178,6 +181,17 @@ TcpWindowSize | 1.. | Windows has ignored it since Vista: the receive window gro
 Tcp1323Opts | 0 2 | turns window scaling off, which limits the TCP window of each connection to 64
     KiB | remove it and restart Windows
 """
+POWER_OF_LINUX = """
+CPU frequency governor | powersave conservative userspace | the clock does not rise with the load of
+    a copy | run cpupower frequency-set -g performance (or schedutil)
+PCI Express power policy | powersave powersupersave | links of cards sleep between transfers (ASPM),
+    and each wake-up delays packets | echo performance > /sys/module/pcie_aspm/parameters/policy,
+    and measure both
+Energy-Efficient Ethernet | yes | the link sleeps between packets, and some switches lose the first
+    ones | run ethtool --set-eee on the interface with `eee off`, and measure both
+"""
+OWN_CLOCKS = ("intel_pstate", "amd-pstate", "amd-pstate-epp")
+"""Drivers whose `powersave` lets the clock rise under load."""
 SMALL_BYTES = 1 << 20
 """Window that limits a copy at 1 Gbit/s from a round trip of 8 ms on."""
 ANSWER_SECONDS = 10.0
@@ -192,6 +206,21 @@ def tcp_settings(client: Values) -> Tuple[HostSetting, ...]:
         values = parse_sysctl(tools.program_output(SYSCTL, ANSWER_SECONDS))
         return costly_host(TCP_OF_MACOS, values, tested=False)
     return costly_host(TCP_OF_LINUX, {name: sysctl(name) for name, *_ in _rows(TCP_OF_LINUX)})
+
+
+def power_settings(link_sleeps: bool, sys_folder: Path = Path("/sys")) -> Tuple[HostSetting, ...]:
+    """Returns this host's settings that save power and cost throughput.
+
+    link_sleeps: whether Energy-Efficient Ethernet is active on the copy's interface.
+    """
+    policy = sys_folder / "devices/system/cpu/cpufreq/policy0"
+    has_own_clock = word(policy / "scaling_driver") in OWN_CLOCKS
+    governor = "" if has_own_clock else word(policy / "scaling_governor") or ""
+    states = word(sys_folder / "module/pcie_aspm/parameters/policy") or ""
+    aspm = re.search(r"\[(\w+)\]", states)
+    values = (governor, aspm[1] if aspm else "", "yes" if link_sleeps else "")
+    names = (name for name, *_ in _rows(POWER_OF_LINUX))
+    return costly_host(POWER_OF_LINUX, dict(zip(names, values)))
 
 
 def costly_host(table: str, values: Values, tested: bool = True) -> Tuple[HostSetting, ...]:

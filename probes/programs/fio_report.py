@@ -13,11 +13,12 @@ import signal
 from dataclasses import dataclass
 from typing import Any, Iterator, Sequence, Tuple
 
+from probes.core.bounded import refuse_constant
+from probes.core.lenient import amount
+
 BLOCK_BYTES = 1024 * 1024
 DEPTH = 4
 """Requests in flight with direct I/O."""
-LARGEST = 2**63
-"""No honest count of bytes or nanoseconds is above it."""
 LARGEST_ERRNO = 4095
 """Largest errno of Linux (MAX_ERRNO)."""
 NAME = "bottleneck"
@@ -130,7 +131,7 @@ def _result(report: dict[str, Any], job: Job, return_code: int, suffix: str) -> 
         raise FioFailed(f"fio ended with code {return_code}{suffix}")
 
     def count(key: str) -> int:
-        return int(_number(part, key) or 0)
+        return int(amount(part.get(key)) or 0)
 
     size_bytes, milliseconds = count("io_bytes"), count("runtime")
     if not size_bytes or not milliseconds:
@@ -150,21 +151,10 @@ def _result(report: dict[str, Any], job: Job, return_code: int, suffix: str) -> 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
     """Yields every complete JSON object that begins a line."""
-    decoder = json.JSONDecoder(parse_constant=_refuse)
+    decoder = json.JSONDecoder(parse_constant=refuse_constant)
     for match in re.finditer(r"^\{", text, re.MULTILINE):
         with contextlib.suppress(ValueError, RecursionError):
             yield decoder.raw_decode(text, match.start())[0]
-
-
-def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is not a number")
-
-
-def _number(part: dict[str, Any], name: str) -> float | None:
-    value = part.get(name)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return value if 0 <= value <= LARGEST else None
 
 
 def _latency_seconds(part: Any, *keys: str) -> float | None:
@@ -174,7 +164,7 @@ def _latency_seconds(part: Any, *keys: str) -> float | None:
         part = part.get(key)
         if not isinstance(part, dict):
             return None
-    nanoseconds = _number(part, name)
+    nanoseconds = amount(part.get(name))
     return None if nanoseconds is None else nanoseconds / 1e9
 
 

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Tuple
 
+from probes.core.bounded import refuse_constant
 from probes.core.field_types import Count, Number, Seconds, Text
 from probes.core.records import Details, Endpoint, Sample, window_rates
 from probes.core.stage import Last, Running, Unavailable
@@ -151,7 +152,7 @@ def failure(peer: Endpoint, text: str, error: str, limit_seconds: float) -> Exce
     """Returns what to raise for a report with an error: Unavailable if no stream was opened."""
     name, is_late = f"iperf3 to {peer.host} port {peer.port}", error.startswith(_STOPPED)
     try:
-        report = json.loads(text, parse_constant=_refuse)
+        report = json.loads(text, parse_constant=refuse_constant)
         streams, intervals = report["start"]["connected"], tuple(_intervals(report["intervals"]))
     except (ValueError, KeyError, TypeError, RecursionError):
         streams, intervals = [], ()
@@ -206,7 +207,7 @@ def parse_error(text: str) -> str | None:
 def parse(text: str, verb: str, notes: str = "") -> Result:
     """Parses the report of one transfer. Errors: RuntimeError where it makes no sense."""
     try:
-        report = json.loads(text, parse_constant=_refuse)
+        report = json.loads(text, parse_constant=refuse_constant)
         end = report["end"]
         received = end["sum_received"]
         size_bytes, seconds = _amount(received["bytes"]), _amount(received["seconds"])
@@ -273,7 +274,3 @@ def _mean_rtt(streams: Any) -> float | None:
         and (rtt := _count(stream.get("sender"), "mean_rtt")) is not None
     ]
     return sum(rtts) / len(rtts) / 1e6 if rtts and all(rtts) else None
-
-
-def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is not a number")

@@ -9,10 +9,10 @@ import struct
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
+from probes.core.records import Moved
 from probes.files import free_space, payload
 from probes.smb.copy_length import Flushes
 from probes.smb.frames import SmbError
@@ -187,19 +187,6 @@ CHECK_ONE_IN = 16
 BLOCK_BYTES = 64 * 1024
 
 
-@dataclass(frozen=True)
-class Pace:
-    """The payload and time of a transfer between its first full window and its last reply."""
-
-    moved_bytes: int
-    seconds: float
-
-    @property
-    def bytes_per_second(self) -> float:
-        """Rate, exact both where replies come in bursts, one a round trip, and evenly."""
-        return self.moved_bytes / self.seconds
-
-
 class Transfer:
     """READs or WRITEs of the first region_bytes of the pipe's file, whose content is a payload."""
 
@@ -253,7 +240,7 @@ class Transfer:
 
     def measure_pace(
         self, request_bytes: int, depth: int, seconds: float, until: float
-    ) -> Pace | None:
+    ) -> Moved | None:
         """Runs whole windows for about `seconds`; None: two windows did not fit before `until`.
 
         The clock starts with the last reply of the first window. Where replies come in bursts of
@@ -282,7 +269,7 @@ class Transfer:
                 ended = time.perf_counter()
         if replies < 2 * depth or ended <= started:
             return None
-        return Pace(moved_bytes, ended - started)
+        return Moved(moved_bytes, ended - started)
 
     def read_back(self, blocks: int) -> None:
         """Compares so many blocks (2 at least), spread over the written region, with the payload.

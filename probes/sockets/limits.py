@@ -128,17 +128,13 @@ def receiver_details(glimpses: Sequence[Glimpse]) -> Details:
         grown = _growth("out_of_order_segments", looks)
         if grown is not None:
             details["out_of_order_segments"] = grown
-    details.update(silence_of(glimpses, "received_bytes"))
+    received = [(each.elapsed_seconds, each.figures.get("received_bytes")) for each in glimpses]
+    details.update(counter_silence(received))
     _spread(details, "own_window_bytes", looks)
     buffers = _each("receive_buffer_bytes", looks)
     if buffers:
         details["receive_buffer_bytes"] = buffers[-1]
     return details
-
-
-def silence_of(glimpses: Sequence[Glimpse], counter: str) -> Details:
-    """Returns counter_silence() of a figure that counts bytes."""
-    return counter_silence([(each.elapsed_seconds, each.figures.get(counter)) for each in glimpses])
 
 
 def who_limits(sender: Details, receiver: Details) -> str:

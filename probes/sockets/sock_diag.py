@@ -241,11 +241,6 @@ class Sockets:
             states += [state for state in map(parse, raw) if state is not None]
         return states
 
-    def look(self, state: Socket) -> Optional[Socket]:
-        """Returns the state of a connection now; None: it no longer exists."""
-        raw = self.look_raw(self.question(state))
-        return None if raw is None else parse(raw)
-
     def question(self, state: Socket) -> bytes:
         """Returns the request for one connection, for look_raw()."""
         return self._request(state.family, state.identity)

@@ -13,7 +13,7 @@ import statistics
 import time
 from typing import Generator, Iterator, NamedTuple, Sequence
 
-from probes.core.records import Details, Sample
+from probes.core.records import Details, Moved, Sample
 from probes.core.stage import Last
 from probes.programs import fio
 from probes.storage import foreign_io
@@ -93,19 +93,7 @@ def random_details(reads: RandomReads) -> Details:
     }
 
 
-class SettledJob(NamedTuple):
-    """A job's payload and time without the first seek."""
-
-    moved_bytes: int
-    seconds: float
-
-    @property
-    def bytes_per_second(self) -> float:
-        """Throughput of the span."""
-        return self.moved_bytes / self.seconds
-
-
-def subtract_seek(job: fio.Job, result: fio.Result, usual_seconds: float | None) -> SettledJob:
+def subtract_seek(job: fio.Job, result: fio.Result, usual_seconds: float | None) -> Moved:
     """Returns a sequential job's payload and time, less the time of the first seek.
 
     usual_seconds: the usual seek; None: unknown, then nothing is subtracted. For a job too short to
@@ -121,7 +109,7 @@ def subtract_seek(job: fio.Job, result: fio.Result, usual_seconds: float | None)
             share = depth / blocks
             seek = (result.latency_most_seconds - share * elapsed) / (1 - share)
         seek = min(max(seek, 0.0), usual_seconds, elapsed / 2)
-    return SettledJob(result.moved_bytes, elapsed - seek)
+    return Moved(result.moved_bytes, elapsed - seek)
 
 
 RANDOM_SHARE = 0.2
@@ -166,7 +154,7 @@ def run_jobs(
     return results, start, foreign_io.look(device)
 
 
-def samples(each: Sequence[SettledJob]) -> Iterator[Sample]:
+def samples(each: Sequence[Moved]) -> Iterator[Sample]:
     """Yields samples of the jobs laid end to end, the last one a Last."""
     elapsed, moved_bytes = 0.0, 0
     for number, one in enumerate(each, 1):
@@ -174,7 +162,7 @@ def samples(each: Sequence[SettledJob]) -> Iterator[Sample]:
         yield (Last if number == len(each) else Sample)(elapsed, moved_bytes)
 
 
-def row(each: Sequence[SettledJob], results: Sequence[fio.Result]) -> Details:
+def row(each: Sequence[Moved], results: Sequence[fio.Result]) -> Details:
     """Returns a zone's rate (the median of its passes, with their range) and latencies; pure."""
     rates = [one.bytes_per_second for one in each]
     figures: Details = {"bytes_per_second": statistics.median(rates)}

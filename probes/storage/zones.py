@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Iterator, NamedTuple, Sequence
 
 from probes.core.field_types import Device
-from probes.core.records import Details, Endpoint
+from probes.core.records import Details, Endpoint, Moved
 from probes.core.stage import Running, Unavailable
 from probes.files import folders
 from probes.files.layers import kernel_name
 from probes.programs import fio
 from probes.storage import Setting, curve, foreign_io, placed_zones
-from probes.storage.curve import SettledJob, subtract_seek
+from probes.storage.curve import subtract_seek
 from probes.storage.sequential import cache_details
 from probes.system.platform import descriptor, os
 from probes.system.proc import is_visible
@@ -108,7 +108,7 @@ def _device(setting: Setting) -> Running:
     }
 
 
-def _row(zone: Zone, device_bytes: int, looks: Sequence[tuple[SettledJob, fio.Result]]) -> Details:
+def _row(zone: Zone, device_bytes: int, looks: Sequence[tuple[Moved, fio.Result]]) -> Details:
     return {
         "from_ratio": zone.start_bytes / device_bytes,
         "to_ratio": zone.end_bytes / device_bytes,

@@ -13,7 +13,6 @@ import time
 from contextlib import contextmanager
 from typing import Callable, Iterator, List, TypeVar
 
-from probes.system.events import MEMORY_LIMIT_BYTES, Event, Tell, Work, failure, one_line
 from probes.system.proc import text
 from probes.system.waiting import signal
 
@@ -37,22 +36,12 @@ else:
     )
 
 __all__ = [
-    "MEMORY_LIMIT_BYTES",
     "Child",
-    "Event",
-    "NoAnswer",
-    "Tell",
-    "Work",
-    "call_until",
     "detached_arguments",
     "end_with_parent",
-    "failure",
-    "is_held",
     "keep_private",
-    "one_line",
     "overwrite_variable",
     "spawn",
-    "delay_signals",
 ]
 
 T = TypeVar("T")

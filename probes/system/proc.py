@@ -180,6 +180,11 @@ def process_io(pid: int) -> Optional[ProcessIo]:
         raise ProcessLookupError(f"process {pid} is gone") from None
 
 
+def counter_growth(start: Optional[int], end: Optional[int]) -> Optional[int]:
+    """Returns the growth of a counter; None: one is missing, or it ran backwards (a reset)."""
+    return None if start is None or end is None or end < start else end - start
+
+
 def parse_cores(stat: str) -> Dict[int, CoreTimes]:
     """Returns the cores of /proc/stat by number."""
     by_core = {}

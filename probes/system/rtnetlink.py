@@ -311,7 +311,6 @@ NO_RATE_32 = 0xFFFFFFFF
 class Queue:
     """One qdisc or class of an interface."""
 
-    interface: int
     handle: int
     parent: int
     kind: str
@@ -363,7 +362,7 @@ def parse_queues(answer: bytes, interface: int) -> list[Queue]:
             rate = _queue_rate(name, options)
             htb = attributes(options).get(HTB_GLOBAL, b"") if name == "htb" else b""
             default = any(htb[HTB_DEFAULT_AT : HTB_DEFAULT_AT + 4])
-            queues.append(Queue(index, handle, parent, name, rate, default))
+            queues.append(Queue(handle, parent, name, rate, default))
     return queues
 
 

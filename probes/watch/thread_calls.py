@@ -139,7 +139,5 @@ class Calls:
         return self._mounts[thread]
 
 
-@functools.lru_cache(maxsize=4)
-def _parse_mounts(mountinfo: str) -> List[folders.MountEntry]:
-    """Parses mounts once for all threads that see the same ones."""
-    return folders.parse_mountinfo(mountinfo)
+_parse_mounts = functools.lru_cache(maxsize=4)(folders.parse_mountinfo)
+"""Parses mounts once for all threads that see the same ones."""

@@ -7,6 +7,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 from probes.core.copy_trace import CountLook, SocketLook, ThreadLook
 from probes.sockets.limits import Glimpse, read
+from probes.system.proc import counter_growth
 from probes.watch.thread_states import RUNS, WAITS_FOR_DISK, ThreadState
 
 T = TypeVar("T")
@@ -111,17 +112,12 @@ def count_rows(looks: Sequence[CounterSnapshot], began: float, ended: float) -> 
             busiest = max((now[0] - was[0] for now, was in pairs), default=0.0) / lasted
             busiest = min(1.0, max(0.0, busiest))
         if look.device is not None and inside[0].device is not None:
-            counts = tuple(_since(now, was) for now, was in zip(look.device, inside[0].device))
+            counts = tuple(map(counter_growth, inside[0].device, look.device))
         # The count before the copy stands for its beginning.
         elapsed = max(0.0, look.clock_seconds - began)
         row = (elapsed, *(counts or (None, None)), waiting, busiest)
         rows.append(CountLook._make(map(_rounded_value, row)))
     return rows
-
-
-def _since(now: Optional[int], was: Optional[int]) -> Optional[int]:
-    """Returns the growth; None: not counted, or the device was created again."""
-    return None if now is None or was is None or now < was else now - was
 
 
 def _rounded_value(value: Optional[float]) -> Optional[float]:

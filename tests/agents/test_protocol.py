@@ -6,7 +6,7 @@ from bottleneck.agents import protocol
 from probes.core import typed
 from probes.core.records import Access, Endpoint, FolderFacts, InterfaceFacts, Sample
 from probes.stages.tcp import Setting
-from probes.system.child import one_line
+from probes.system.events import one_line
 
 
 def test_a_message_survives_the_wire():

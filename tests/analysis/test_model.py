@@ -52,8 +52,7 @@ def test_a_faster_link_carries_the_payload_that_is_asked():
     assert model.faster_link(1e12) == model.LINK_BITS_PER_SECOND[-1]
 
 
-def test_stages_compose_overlapped_or_in_turn():
-    assert model.overlapped_rate((25, 100)) == 25
+def test_stages_compose_in_turn():
     assert model.in_turn((25, 100)) == pytest.approx(20)
 
 

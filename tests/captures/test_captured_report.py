@@ -14,8 +14,8 @@ import pytest
 
 from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.captures import capture, captured_report
-from bottleneck.captures.course import MOST_BLOCKS
 from bottleneck.captures.packets import CaptureError
+from bottleneck.captures.turns import MOST_BLOCKS
 from bottleneck.estimate import supplied_report
 from bottleneck.estimate.observations import Disk
 from bottleneck.readers import case

@@ -6,9 +6,9 @@ import pytest
 
 from bottleneck.captures import figures
 from bottleneck.captures.connection import Connection
-from bottleneck.captures.course import TURNS, blocks_of_a_file
 from bottleneck.captures.packets import Packet
 from bottleneck.captures.segments import SYN, datagram_of, segment_of
+from bottleneck.captures.turns import TURNS, blocks_of_a_file
 from tests.captures.packet_files import CLIENT, SERVER, frame
 
 REPLY_BYTES, SEGMENT_BYTES = 60_084, 1448

@@ -94,11 +94,11 @@ def test_files_that_are_no_report_are_told_in_a_line_and_skipped(fleet, reports,
 
 
 def test_redacted_reports_are_told_apart_by_the_names_of_their_files(fleet, reports, tmp_path):
-    from bottleneck.records.redaction import redacted_document
+    from bottleneck.records.redaction import Redaction
 
     folder = reports(slow_nas2, at_sign=True)
     for file in folder.iterdir():
-        file.write_text(json.dumps(redacted_document(json.loads(file.read_text()))))
+        file.write_text(json.dumps(Redaction().document(json.loads(file.read_text()))))
     assert "server nas2" in fleet("--reports", folder).out.splitlines()[0]
     (folder / "pc0@nas0.json").rename(folder / "pc0.json")
     assert "names are redacted; name the file CLIENT@SERVER.json" in fleet("--reports", folder).err

@@ -17,7 +17,7 @@ from bottleneck.analysis.diagnosis import diagnose
 from bottleneck.analysis.finding import Diagnosis
 from bottleneck.cli.documents import text_of
 from bottleneck.records import schema as report_schema
-from bottleneck.records.redaction import Redaction, redacted_document
+from bottleneck.records.redaction import Redaction
 from bottleneck.report import report
 from probes import STAGES
 from probes.core.records import SIDES, FolderFacts, HostFacts, HostSetting, InterfaceFacts
@@ -76,8 +76,8 @@ def test_a_redacted_report_loads_and_means_the_same(path):
 
 @pytest.mark.parametrize("path", RECORDED, ids=names_of)
 def test_what_is_redacted_twice_is_the_same(path):
-    once = redacted_document(report.to_json(report.load(path), Diagnosis(None, (), "")))
-    assert redacted_document(once) == once
+    once = Redaction().document(report.to_json(report.load(path), Diagnosis(None, (), "")))
+    assert Redaction().document(once) == once
 
 
 def test_two_runs_of_one_setup_have_the_same_tokens():
@@ -175,7 +175,7 @@ def test_no_canary_is_left_in_any_document(path):
     for kind in KINDS:
         assert_no_canary(text_of(kind, hidden, diagnosis))
     document = {**report.to_json(original, diagnose(original))}
-    assert_no_canary(json.dumps(redacted_document(document)))
+    assert_no_canary(json.dumps(Redaction().document(document)))
 
 
 @pytest.mark.parametrize(

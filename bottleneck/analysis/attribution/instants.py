@@ -109,17 +109,13 @@ class Instants:
             # work, in the last flush, or if the server flushes more often than the copy asked for.
             ratios = [
                 (("disk", copy.serving), disk if counts else 0.0),
-                (("disk", copy.receiver), self._lag),
+                (("disk", copy.receiver), copy.disk_lag),
                 (("cpu", copy.serving), cpu),
             ]
         unseen = self.server is not None and not ratios
         idle = frozenset({UNKNOWN if unseen else self._idle(look, seconds, blocker)})
         pieces = split_by_ratios((lasted, frozenset(works)), ratios)
         return [(weight, at_work or idle) for weight, at_work in pieces]
-
-    @cached_property
-    def _lag(self) -> float:
-        return self.copy.disk_lag()
 
     @cached_property
     def _receiver_rests(self) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import median
+
 from bottleneck.analysis.attribution import sender_socket
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.trace import Connection
@@ -109,7 +111,7 @@ def is_limited_by_cwnd(copy: TimedCopy) -> bool:
     if len(flights) < STEADY_LOOKS:
         return False
     low, high = flights[len(flights) // 10], flights[-1 - len(flights) // 10]
-    room = sender_socket.median_or_zero(sender.values_of("peer_window_bytes"))
+    room = median(sender.values_of("peer_window_bytes") or [0.0])
     queued = (
         sender_socket.queue_ratio(sender) >= sender_socket.EMPTY_QUEUE_RATIO
         or sender.growth("retransmitted_bytes") > 0

@@ -142,8 +142,3 @@ def window_limits(window_bytes: float, rtt_seconds: float, rate: float) -> bool:
     if rtt_seconds < FAR_SECONDS or window_bytes <= 0:
         return False
     return FITS[0] <= rate * rtt_seconds / window_bytes <= FITS[1]
-
-
-def median_or_zero(values: list[float]) -> float:
-    """Returns the median; 0 of no values."""
-    return median(values) if values else 0.0

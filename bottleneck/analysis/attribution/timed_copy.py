@@ -86,8 +86,9 @@ class TimedCopy:
         """Whether the last flush took MANY_RATIO of the copy, so that the disk lagged behind."""
         return self.flush_seconds >= MANY_RATIO * self.seconds
 
+    @cached_property
     def disk_lag(self) -> float:
-        """Estimates the utilization of the receiver's disk if the last flush is long; else 0.
+        """Estimated utilization of the receiver's disk if the last flush is long; else 0.
 
         It is the time that all bytes take at the device's rate during that flush over the copy's
         time; the share of the flush itself if the device was not counted.

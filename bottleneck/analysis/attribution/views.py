@@ -125,7 +125,7 @@ def _pull(copy: TimedCopy, connection: Connection, view: str) -> ViewResult:
     looks = connection.looks
     quiet = [sender_socket.is_silent(e, e.since_received_seconds, copy.rate) for e in looks]
     body = waiting - max(reply, min(waiting, sum(quiet) / len(quiet)))
-    disk = max(disk, min(1.0, copy.disk_lag()))
+    disk = max(disk, min(1.0, copy.disk_lag))
     return ViewResult(shares_of_time(list(_components_by_bin(copy, disk, body)), len(looks)), view)
 
 

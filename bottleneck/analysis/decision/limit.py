@@ -60,7 +60,7 @@ def limit_of(report: Report, copy: Copy) -> Limit:
     if decision.row is None:
         return Limit(decision, None, ladder, time)
     evidence, rate = Evidence(report, copy), copy.step.rate
-    claim_of_part = partial(_claim, evidence, rate, ladder, decision.copy, time)
+    claim_of_part = partial(_claim, evidence, rate, decision.copy, time)
     cap_claim = claim_of_part(decision.part, decision.row)
     rival, fixes = None, [_fix(decision.part, cap_claim)]
     if decision.rival is not None:
@@ -77,7 +77,6 @@ def _fix(part: Part, claim: Claim) -> Fix:
 def _claim(
     evidence: Evidence,
     rate: Spread,
-    ladder: Ladder,
     copy: CopyFacts,
     time: Attribution | None,
     part: Part,

@@ -78,7 +78,7 @@ def decide(copy: CopyFacts) -> Decision:
         part: Part = ("cpu", tool.ceiling.side)
         row = next(each for each in TABLE["cpu"] if each.words == "instrument/ceiling")
         return Decision(copy, part, row, min(copy.trust, tool.trust))
-    ranked = weigh(copy).ranked_parts
+    ranked = sorted(weigh(copy).items(), key=lambda each: -each[1])
     (first, likely), (second, less) = ranked[0], ranked[1]
     rival = second if less >= RIVAL and second != UNKNOWN else None
     suspects = tuple(ranked[:4])

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from bottleneck.analysis.decision.causes import Support, support_of
 from bottleneck.analysis.decision.conditions import stands_still
@@ -62,21 +61,8 @@ IDLE, UNCOUNTED = 0.4, 0.35
 """Utilization below which no sign counts; utilization of components without a counter."""
 
 
-@dataclass(frozen=True)
-class Probabilities:
-    """Probability of each component to cap a copy."""
-
-    by_part: Mapping[Part, float]
-    """Probabilities; they sum to 1."""
-
-    @property
-    def ranked_parts(self) -> list[tuple[Part, float]]:
-        """The components with their probabilities, the likeliest first."""
-        return sorted(self.by_part.items(), key=lambda each: -each[1])
-
-
-def weigh(copy: CopyFacts) -> Probabilities:
-    """Returns each component's probability of capping the copy, which has a rate."""
+def weigh(copy: CopyFacts) -> dict[Part, float]:
+    """Returns each component's probability of capping the copy, which has a rate; sums to 1."""
     assert copy.rate is not None
     time_weights = _time_weights(copy)
     products: dict[Part, float] = {}
@@ -98,7 +84,7 @@ def weigh(copy: CopyFacts) -> Probabilities:
     twin_factors = (_outdone_factor(each, copy.rate) for each in twins)
     products[UNKNOWN] = PRIORS["unknown"] * time_weights[UNKNOWN] * min(twin_factors, default=1.0)
     total = sum(products.values())
-    return Probabilities({part: value / total for part, value in products.items()})
+    return {part: value / total for part, value in products.items()}
 
 
 def _prior(copy: CopyFacts, part: Part, rate: float, has_sign: bool) -> float:

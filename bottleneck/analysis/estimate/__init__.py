@@ -104,7 +104,7 @@ def estimate(setup: Envelope) -> Estimate:
     claims.sort(key=lambda each: each.ceiling.bytes_per_second)
     overlapped = in_turn = None
     if claims:
-        overlapped = model.overlapped_rate([each.ceiling.bytes_per_second for each in claims])
+        overlapped = min(each.ceiling.bytes_per_second for each in claims)
         stages = _stages(claims)
         in_turn = min(overlapped, model.in_turn(stages)) if stages else overlapped
     trips = LOGIN_ROUND_TRIPS + FILE_ROUND_TRIPS[setup.verb] + _slow_start(setup, overlapped)

@@ -129,16 +129,11 @@ class Evidence:
                 yield other
 
     @property
-    def own_connection(self) -> Connection:
-        """The copy's own connection, observed at either end."""
-        return Connection(self.step, self.details.sockets, is_own=True)
-
-    @property
     def connection(self) -> Connection | None:
         """Its own by its sender's kernel, else TCP alone between the same hosts; None: neither."""
         if self.copy.step is not None and self.details.sockets.sender_seen:
-            return self.own_connection
-        return None if self.copy.step is None else self.tcp_test
+            return Connection(self.step, self.details.sockets, is_own=True)
+        return None if self.copy.step is None else one_stream(self.report, self.sender)
 
     def queues(self, always: bool = False) -> bool:
         """Whether the copy's packets stand in a queue on the path while more wait at the sender.
@@ -158,24 +153,15 @@ class Evidence:
         return stands and backlog and full and not (always and pauses)
 
     @property
-    def tcp_test(self) -> Connection | None:
-        """The fastest transfer of one stream in its direction; None: none was measured."""
-        return one_stream(self.report, self.sender)
-
-    @property
     def path_rate(self) -> float | None:
         """Highest rate of TCP alone in its direction, bytes per second; None: not measured."""
-        return path_rate(self.report, self.sender)
+        tests = transfers(self.report, self.sender)
+        return max((each.rate.median for each in tests), default=None)
 
     @property
     def believed_steps(self) -> list[MeasuredStep]:
         """The tcp steps in the copy's direction, without those whose rate is impossible."""
         return hardware_limits.believed_steps(self.report, self.sender)
-
-    @property
-    def on_one_host(self) -> bool:
-        """Whether the packets never leave the host."""
-        return steps.on_one_host(self.report)
 
     def host(self, side: str) -> HostFacts | None:
         """Returns the facts of a side's host; None: not known."""
@@ -229,11 +215,6 @@ def one_stream(report: Report, sender: str) -> Connection | None:
     if best is None or best.details.limits is None:
         return None
     return Connection(best, best.details.limits, is_own=False)
-
-
-def path_rate(report: Report, sender: str) -> float | None:
-    """Returns the highest rate of TCP alone from a side, with any streams; None: not measured."""
-    return max((each.rate.median for each in transfers(report, sender)), default=None)
 
 
 def streams_gain(report: Report, sender: str) -> float | None:

@@ -45,8 +45,6 @@ class Sockets:
     """Limit of the connection, if both kernels agree."""
     sender_seen: bool = False
     receiver_seen: bool = False
-    silent_ratio: float = 1.0
-    """Share of a receiver's observed time in which nothing arrived."""
     congestion_control: str | None = None
     process: str | None = None
     rtt_seconds_median: Positive | None = None

@@ -36,7 +36,7 @@ STAY = _keys(
     sender better duplex bond_mode cold_source view kinds requests
     system distribution python virtual driver qdisc scheduler transport write_cache filesystem
     subtype usb_version congestion_control version fio_version server_time started observations
-    schema ticket server_kind
+    schema ticket server_kind work
     """
 )
 """Keys of words that rules compare, and of names of kernels, drivers and packages."""
@@ -91,11 +91,6 @@ PLACE_OPTIONS = frozenset(("--client-share", "TARGET"))
 
 Place = tuple[str, ...]
 """Keys from the document's top to a text, without indices in lists."""
-
-
-def redacted_document(document: dict[str, Any]) -> dict[str, Any]:
-    """Returns a report's document with stable tokens for names; it loads like the original."""
-    return Redaction().document(document)
 
 
 class Redaction:

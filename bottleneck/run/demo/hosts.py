@@ -22,7 +22,8 @@ from probes.core.stage import Unavailable
 from probes.files import removal
 from probes.files.created_folder import CreatedFolder, own_folder
 from probes.programs.samba import private_samba
-from probes.system.child import Child, Event, Work, end_with_parent, spawn
+from probes.system.child import Child, end_with_parent, spawn
+from probes.system.events import Event, Work
 
 CLIENT_ADDRESS, SERVER_ADDRESS = "192.0.2.1", "192.0.2.2"
 START_SECONDS, STOP_SECONDS = 30.0, 10.0

@@ -16,19 +16,19 @@ def push(flush_seconds: float = 0.0, requests: list[Any] | None = None, **counts
 
 
 def test_a_short_last_flush_says_nothing_of_the_disk() -> None:
-    assert push(0.1).disk_lag() == 0.0
+    assert push(0.1).disk_lag == 0.0
 
 
 def test_a_long_one_says_what_the_bytes_would_take_at_its_pace() -> None:
     """100 MB in 4 s; in the flush the device writes 50 MB/s."""
     written = push(2.0, device_written_bytes=lambda n: 50e6 * n * SECONDS / 9)
-    assert written.disk_lag() == pytest.approx(0.5)
+    assert written.disk_lag == pytest.approx(0.5)
     slow = push(2.0, device_written_bytes=lambda n: 5e6 * n)
-    assert slow.disk_lag() == 1.0
+    assert slow.disk_lag == 1.0
 
 
 def test_where_nobody_counted_the_device_it_had_work_while_it_was_flushed() -> None:
-    assert push(2.0).disk_lag() == pytest.approx(0.5)
+    assert push(2.0).disk_lag == pytest.approx(0.5)
 
 
 def test_a_server_that_flushes_more_than_it_was_asked_to_makes_each_write_durable() -> None:

@@ -27,14 +27,14 @@ from tests.analysis.decision.planted import CHAIN, CORE, SENDER, WINDOW, copy, f
 
 
 def likely(part: Part, facts: CopyFacts) -> float:
-    return weigh(facts).by_part[part]
+    return weigh(facts)[part]
 
 
 def test_the_likelihoods_of_all_components_and_of_the_unseen_sum_to_1() -> None:
     weighed = weigh(copy(50, fact(SENDER, ALONE, 55)))
-    assert sum(weighed.by_part.values()) == pytest.approx(1.0)
-    assert set(weighed.by_part) == {*CHAIN, UNKNOWN}
-    assert weighed.ranked_parts[0][0] == SENDER
+    assert sum(weighed.values()) == pytest.approx(1.0)
+    assert set(weighed) == {*CHAIN, UNKNOWN}
+    assert max(weighed, key=weighed.__getitem__) == SENDER
 
 
 def test_a_copy_at_a_limit_is_likelier_held_by_it_the_more_exactly_that_is_known() -> None:

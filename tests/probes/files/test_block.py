@@ -90,6 +90,22 @@ def test_an_nvme_disk_that_is_worn_out_costs():
     assert (setting.option, setting.value) == ("health of nvme0n1", "failing")
 
 
+ATA = '"ata_smart_data": {"self_test": {"status": {"value": %d}}}'
+NVME = '"nvme_self_test_log": {"current_self_test_operation": {"value": %d}}'
+
+
+@pytest.mark.parametrize(
+    ("part", "runs"),
+    [(ATA % 249, True), (ATA % 0, None), (NVME % 2, True), (NVME % 0, None)],
+)
+def test_a_disk_that_tests_itself_costs(part, runs):
+    answer = f'{{"smartctl": {{"exit_status": 0}}, "smart_status": {{"passed": true}}, {part}}}'
+    smart = block.parse_smart(answer)
+    assert smart.get("tests_itself") is runs
+    settings = layers.costly([{"name": "sda", "kind": "disk", "smart": smart}])
+    assert [each.value for each in settings] == ["in progress"] * bool(runs)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -125,7 +141,7 @@ def ask_health(tmp_path, monkeypatch):
 
 
 def test_smartctl_is_told_to_let_the_disk_sleep_and_its_exit_status_is_no_failure(ask_health):
-    options = "--json -H -n standby /dev/sda"
+    options = "--json -H -c -l selftest -n standby /dev/sda"
     answer = RECORDED / "smartctl_ata.json"
     health = ask_health(f'[ "$*" = "{options}" ] && cat {answer}\nexit 64')
     assert health == {"passed": True}

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from probes.core.records import Endpoint
+from probes.core.records import Endpoint, Moved
 from probes.core.stage import Unavailable
 from probes.programs import fio
 from probes.stages import disk
 from probes.storage import curve, zones
-from probes.storage.curve import SettledJob
 from tests.devices import loop_device
 
 MIB = 1024 * 1024
@@ -217,7 +216,7 @@ def test_the_time_is_split_evenly_and_a_job_is_never_too_short():
 
 
 def test_a_zone_of_several_passes_has_their_median_and_their_range():
-    each = [SettledJob(MIB, seconds) for seconds in (1.0, 0.5, 0.25)]
+    each = [Moved(MIB, seconds) for seconds in (1.0, 0.5, 0.25)]
     results = [fio.Result(MIB, 1.0, median, 0.3) for median in (0.1, 0.2, 0.3)]
     row = curve.row(each, results)
     assert row["bytes_per_second"] == 2 * MIB

@@ -165,7 +165,7 @@ V1, V0 = 3, 4
 
 
 def queue(handle: int, parent: int, kind: str, rate: int | None = None, default: bool = False):
-    return Queue(1, handle, parent, kind, rate, default)
+    return Queue(handle, parent, kind, rate, default)
 
 
 def built_of_qdisc(kind: str, options: bytes) -> bytes:

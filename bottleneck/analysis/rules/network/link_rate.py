@@ -53,7 +53,7 @@ def rule(evidence: copies.Evidence) -> Iterator[Claim | str]:
     tests = evidence.believed_steps
     if tests:
         yield from _from_tcp(evidence, _best(tests))
-    elif not evidence.on_one_host:
+    elif not steps.on_one_host(evidence.report):
         yield from (_doubted_claim(evidence, each) for each in _inferred_claims(evidence))
 
 

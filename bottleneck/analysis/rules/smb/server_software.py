@@ -141,7 +141,3 @@ def _settings(evidence: Evidence, side: str) -> Iterator[ServerSetting]:
     for each in evidence.smb_conf(side):
         if each.option in _OPTIONS and each.matters_for in purposes and each.why and each.remedy:
             yield each
-
-
-def _text(setting: ServerSetting) -> str:
-    return f"{setting.option} = {setting.value}"
