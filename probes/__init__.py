@@ -18,6 +18,7 @@ STAGES = (
     "smb-multichannel",
     "smb-tax",
     "small-files",
+    "listing",
     "native-copy",
 )
 """The stages, in the order in which a run comes to them."""

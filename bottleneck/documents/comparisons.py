@@ -185,6 +185,18 @@ OF_COPIES = {
         ),
         document.first(1),
     ),
+    "listing": document.Form(
+        "Listing a folder",
+        (
+            document.figure("files", units.count_text, "entries"),
+            document.figure("1,000 at once", units.seconds_text, "query_seconds"),
+            document.figure("round trips", units.count_text, "query_round_trips"),
+            document.figure("1,000 one by one", units.seconds_text, "each_seconds"),
+            document.figure("to at once", units.times_text, "times"),
+            document.figure("RTT", units.seconds_text, "rtt_seconds"),
+        ),
+        document.first(1),
+    ),
     "durability": document.Form(
         "Acknowledged and durable writes",
         (

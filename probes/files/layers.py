@@ -1,19 +1,24 @@
 """The stack under a folder, layer by layer: file system, RAID, encryption, partition, disk, bus.
 
-All is read from mountinfo and /sys, without disk I/O (only SMART asks the disk, on request).
+All is read from mountinfo and /sys, without disk I/O (only SMART asks the disk, on request). Work
+of a file system on its own disks: zpool-status(8); btrfs-progs' cmds/scrub.c, which rewrites its
+status file every 5 s; Documentation/ABI/testing/sysfs-fs-btrfs.
 """
 
 from __future__ import annotations
 
+import re
 import stat
+import time
 from pathlib import Path
 from typing import Any, Iterator, List, Sequence, Set
 
 from probes.core.lenient import amount
 from probes.core.records import Details, HostSetting
-from probes.files import block, folders, maintenance
+from probes.files import block, folders
+from probes.system import tools
 from probes.system.platform import os
-from probes.system.proc import is_visible
+from probes.system.proc import is_visible, word
 
 MOST_LAYERS = 32
 """Limit of layers, reached by a RAID of many disks; further ones add nothing."""
@@ -82,12 +87,12 @@ class Walk:
         device = folders.device_of(entry, self._sys)
         layer = filesystem_layer(entry)
         below = [] if device is None else [device]
-        work = maintenance.zfs_work(entry.source) if entry.filesystem == "zfs" else None
+        work = zfs_work(entry.source) if entry.filesystem == "zfs" else None
         for each in self._sys.glob(f"fs/btrfs/*/devices/{device}"):
             below = sorted(member.name for member in each.parent.iterdir())
             if len(below) > 1:
                 layer["members"] = below
-            work = maintenance.btrfs_work(each.parent.parent)
+            work = btrfs_work(each.parent.parent)
         if work:
             layer["work"] = work
         self._layers.append(layer)
@@ -142,6 +147,47 @@ def source_host(source: str) -> str:
         return source[2:].partition("/")[0]
     host, colon, _ = source.partition(":/")
     return host.strip("[]") if colon else ""
+
+
+ANSWER_SECONDS = 5.0
+BTRFS_STATUS = Path("/var/lib/btrfs")
+STALE_SECONDS = 60.0
+"""Age of a scrub's status file from which on the scrub has ended without a word."""
+_ZFS = re.compile(r"^\s*scan: (scrub|resilver) in progress", re.MULTILINE)
+_BTRFS = re.compile(r"\|canceled:0\|finished:0$", re.MULTILINE)
+
+
+def zfs_work(source: str) -> str | None:
+    """Returns what the pool of a data set does: scrub, resilver; None: nothing, or not known."""
+    pool = source.partition("/")[0]
+    if not pool or pool.startswith("-"):
+        return None
+    return parse_zpool(tools.program_output(("zpool", "status", pool), ANSWER_SECONDS))
+
+
+def parse_zpool(text: str) -> str | None:
+    """Returns the scan that `zpool status` tells to be in progress."""
+    match = _ZFS.search(text)
+    return match[1] if match else None
+
+
+def btrfs_work(
+    folder: Path, status_folder: Path = BTRFS_STATUS, now: float | None = None
+) -> str | None:
+    """Returns what a btrfs does: scrub, or as the kernel names it: balance, device replace ...
+
+    folder: /sys/fs/btrfs/UUID; now: the time of day, seconds since 1970; None: nothing, or unknown.
+    """
+    operation = word(folder / "exclusive_operation")
+    if operation not in (None, "none"):
+        return operation
+    status = status_folder / f"scrub.status.{folder.name}"
+    try:
+        age = (time.time() if now is None else now) - status.stat().st_mtime
+        is_running = bool(_BTRFS.search(status.read_text("utf-8", "replace")))
+    except OSError:
+        return None
+    return "scrub" if is_running and age < STALE_SECONDS else None
 
 
 USB_2_BITS_PER_SECOND = 480_000_000

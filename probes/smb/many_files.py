@@ -138,6 +138,18 @@ class ManyFiles:
             seconds, 2 + bool(moved_bytes), moved_bytes, moved_bytes == opened.size_bytes
         )
 
+    def move_to(self, pipe: Pipe) -> None:
+        """Goes on through a later pipe of the same session, in which the files are still open."""
+        pipe.created |= {each.id for each in self.handles.values()}
+        self.pipe = pipe
+
+    def look_up(self, number: int) -> float:
+        """Opens and closes a file of this run by its name; returns the seconds."""
+        began = time.perf_counter()
+        self.pipe.send_create(number, self.name(number), write=False)
+        self._close(number, self.pipe.parse_created(self.pipe.wait().body))
+        return time.perf_counter() - began
+
     def remove(self) -> None:
         """Empties the files and closes their handles, many at once: the server deletes them."""
         files, self.handles = self.handles, {}

@@ -20,7 +20,7 @@ import struct
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -341,21 +341,33 @@ def list_folder(folder: Any, pattern: str, limit: int, until: float = math.inf) 
     Each QUERY_DIRECTORY (MS-SMB2 2.2.33) brings one entry or more: limit + 1 are sent at most.
     """
     entries: list[Entry] = []
+    with contextlib.closing(replies(folder, pattern)) as listed:
+        for each in listed:
+            entries += each
+            if len(entries) > limit or time.monotonic() >= until:
+                break
+    return entries
+
+
+def replies(folder: Any, pattern: str) -> Generator[list[Entry], None, None]:
+    """Yields the entries of each reply for an open folder, one or more, and closes it at the end.
+
+    A server may go on for ever. Raises SmbError.
+    """
     tree, connection = folder.tree_connect, folder.connection
     kind = FileInformationClass.FILE_ID_FULL_DIRECTORY_INFORMATION
     try:
         with contextlib.suppress(NoMoreFiles, NoSuchFile):
-            while len(entries) <= limit and time.monotonic() < until:
+            while True:
                 query, _ = folder.query_directory(
                     pattern, kind, max_output=LISTING_BYTES, send=False
                 )
                 sent = connection.send(query, tree.session.session_id, tree.tree_connect_id)
                 reply = SMB2QueryDirectoryResponse()
                 reply.unpack(connection.receive(sent)["data"].get_value())
-                entries += _entries(reply["buffer"].get_value())
+                yield list(_entries(reply["buffer"].get_value()))
     finally:
         folder.close()
-    return entries
 
 
 def _entries(listing: bytes) -> Iterator[Entry]:

@@ -21,13 +21,16 @@ DATA = Path(__file__).parent.parent / "data"
 @pytest.fixture
 def report():
     stored = stored_reports.load(DATA / "report-v1-comparisons.json")
-    # Made before the stage was.
+    # Made before these stages were.
     setting = {"verb": "pull", "dialect": "3.1.1"}
     cells = [{"channels": n, "bytes_per_second": rate} for n, rate in ((1, 112e6), (2, 2.1e8))]
     run = (Sample(0.0, 0), Sample(1.0, 210_000_000))
     outcome = Measured((run,), None, None, {"cells": cells, "hash_ok": True})
-    entry = (Step("smb-multichannel", setting, "client"), outcome)
-    return replace(stored, entries=(*stored.entries, entry))
+    channels = (Step("smb-multichannel", setting, "client"), outcome)
+    details = {"entries": 1000, "seconds_per_thousand": {"query": 0.05, "each": 1.1}}
+    outcome = Measured(((Sample(0.0, 0), Sample(1.0, 2_000_000)),), None, None, details)
+    listed = (Step("listing", {"entries": 1000, "dialect": "3.1.1"}, "client"), outcome)
+    return replace(stored, entries=(*stored.entries, channels, listed))
 
 
 def section(text, subject) -> list[str]:

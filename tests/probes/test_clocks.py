@@ -18,7 +18,7 @@ WALL_NAMES = frozenset(("CLOCK_REALTIME", "CLOCK_REALTIME_COARSE", "CLOCK_TAI"))
 NEEDED = {
     ("probes/files/journal.py", "time"): "how old an entry is, over restarts of its host",
     ("probes/files/leftovers.py", "time"): "how old a file is, which has its time from that clock",
-    ("probes/files/maintenance.py", "time"): "how old a status file is, by the same clock",
+    ("probes/files/layers.py", "time"): "how old a status file is, by the same clock",
     ("probes/host/facts.py", "time"): "what this host's clock says is the question",
     ("probes/system/psutil_counters.py", "time"): "psutil tells by it when a process began",
     ("probes/net/datagrams.py", "time"): "the kernel's own stamp of a datagram is by it",

@@ -22,6 +22,7 @@ AXES = (
     smb.REQUESTS,
     smb.CHANNELS,
     small_files.SMALL_FILES,
+    small_files.LISTING,
     starts.DURABILITY,
     copies.DIRECTION,
     copies.CACHE,

@@ -1,4 +1,4 @@
-"""Many small files: time per file in round trips and in the server's work, beside one large file.
+"""Many small files: time per file in round trips and in the server's work; listing their folder.
 
 The verdict is about seconds per file, not about a rate: a faster link changes little.
 """
@@ -154,6 +154,71 @@ SMALL_FILES = Axis(
         "of the link rate]: {seconds_per_file} per file of {file_bytes}. {why}. {many} files take "
         "{ten_thousand_files_seconds}[; the same data as one file, {same_as_one_file_seconds} at "
         "{large_bytes_per_second}].",
+    ),
+    is_unreliable_on_busy_cores=False,
+)
+
+
+THOUSAND = 1000
+SLOW_TIMES, SLOW_SECONDS = 3.0, 2.0
+"""Time of one query for each file over that of all at once, from which on programs differ; time of
+1,000 files from which on a person waits."""
+LISTING_COLUMNS = (
+    "entries! rtt_seconds query_seconds each_seconds query_round_trips times copy_ratio"
+)
+
+
+def _listings(report: Report) -> Iterator[Cell]:
+    for result in steps.measured_steps(report, "listing"):
+        details = result.outcome.details
+        query, each = (
+            steps.positive(details, "seconds_per_thousand", name) for name in ("query", "each")
+        )
+        trips = steps.positive(details, "round_trips_per_thousand", "query")
+        row = table.read(
+            details,
+            LISTING_COLUMNS,
+            query_seconds=query,
+            each_seconds=each,
+            query_round_trips=trips,
+        )
+        if row is None or query is None or each is None:
+            continue
+        pulls = (
+            small.outcome.details
+            for small in steps.measured_steps(report, "small-files")
+            if small.setting.verb == "pull"
+        )
+        copied = next((steps.positive(pull, "seconds_per_file") for pull in pulls), None)
+        row["times"] = each / query
+        row["copy_ratio"] = copied and each / (each + THOUSAND * copied)
+        yield table.cell(result, row, None)
+
+
+def _listing_figures(group: Group, _: Groups) -> Row:
+    row = group.cells[0].row
+    differs = row["times"] >= SLOW_TIMES
+    return {
+        "differs": differs,
+        "alike": not differs,
+        "slow": row["each_seconds" if differs else "query_seconds"] >= SLOW_SECONDS,
+        "many": THOUSAND,
+    }
+
+
+LISTING = Axis(
+    "listing",
+    cells=_listings,
+    ends=lambda cells: cells[:1],
+    rows=lambda group: iter([group.cells[0].row]),
+    figures=_listing_figures,
+    sentences=(
+        "{differs}{many} files of a folder are listed in {first.query_seconds}. A program that "
+        "asks for each file by itself needs {first.each_seconds}, {first.times} as long[, which is "
+        "{first.copy_ratio} of a copy of small files][{slow}: such a program lists slowly over "
+        "this path].",
+        "{alike}{many} files of a folder are listed in {first.query_seconds}, and one by one in "
+        "{first.each_seconds}[{slow}: the listing itself is slow at the server].",
     ),
     is_unreliable_on_busy_cores=False,
 )

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from probes.files import layers, maintenance
+from probes.files import layers
 
 POOL = "  pool: tank\n state: ONLINE\n  scan: {}\nconfig:\n\n\tNAME  STATE  READ WRITE CKSUM\n"
 SCRUB = "scrub status:1\n{uuid}:1|data_extents_scrubbed:9|t_start:1|duration:5|{end}\n"
@@ -23,7 +23,7 @@ UUID = "0b7c4ad6-0d5c-4f43-a2b2-9d3c0a6f0a11"
     ],
 )
 def test_a_pool_works_while_its_status_has_a_scan_in_progress(scan, work):
-    assert maintenance.parse_zpool(POOL.format(scan)) == work
+    assert layers.parse_zpool(POOL.format(scan)) == work
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_a_btrfs_works_while_kernel_or_status_file_show_it(tmp_path, operation, 
     status = tmp_path / f"scrub.status.{UUID}"
     status.write_text(SCRUB.format(uuid=UUID, end=end))
     os.utime(status, (NOW - age, NOW - age))
-    assert maintenance.btrfs_work(tmp_path / UUID, tmp_path, NOW) == work
+    assert layers.btrfs_work(tmp_path / UUID, tmp_path, NOW) == work
 
 
 def test_its_work_is_a_setting_that_costs():
