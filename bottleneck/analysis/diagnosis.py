@@ -180,7 +180,7 @@ def _diagnose(report: Report, copy: Copy) -> CopyDiagnosis:
             _detail(cap),
             next((each for each in suspects if each.part != cap.claim.ceiling.part), None),
         )
-        advice = _advice(report, cap, then, _gain_with_rival(facts, limit.fixes, then), rate)
+        advice = _advice(report, copy, cap, then, _gain_with_rival(facts, limit.fixes, then), rate)
     else:
         verdict, advice = unknown.copy_alone(copy, step), tuple[str, ...]()
         if not steps.target_of(report).copy_alone:
@@ -228,7 +228,11 @@ def _gain_with_rival(copy: CopyFacts, fixes: tuple[Fix, ...], then: Gain) -> Gai
     return replace(both, predicted=Band.combine(max, both.predicted, then.predicted))
 
 
-def _advice(report: Report, cap: Cap, then: Gain, both: Gain, rate: float) -> tuple[str, ...]:
+def _advice(
+    report: Report, copy: Copy, cap: Cap, then: Gain, both: Gain, rate: float
+) -> tuple[str, ...]:
+    if hang_advice := captured.hang_advice(copy):
+        return hang_advice
     if (
         report.target.get("capture")
         and cap.rival

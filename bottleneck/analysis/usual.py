@@ -45,29 +45,25 @@ CABLES = ("ata", "sata", "sas", "usb")
 HARD_DISK = Usual("hard disk", 70 * MB, 250 * MB)
 SLOW_DISK = Usual("5400 rpm hard disk", 70 * MB, 190 * MB)
 FAST_DISK = Usual("7200 rpm hard disk", 120 * MB, 250 * MB)
-FASTEST_RPM_OF_SLOW = 6000
+RPM = {5400: SLOW_DISK, 7200: FAST_DISK}
+RPM_RATIO = 0.1
+"""Greatest difference from a class's rotations per minute: 5425 and 5900 are of 5400."""
+SATA_3_BITS_PER_SECOND = 6_000_000_000
 SSDS = {
     "sata": Usual("SATA SSD", 400 * MB, 560 * MB),
     "nvme": Usual("NVMe SSD", 1500 * MB, 7 * GB),
     "mmc": Usual("SD card or eMMC", 10 * MB, 250 * MB),
 }
 """Disks that do not rotate, by transport."""
-DIALECTS = {
-    "smb1": Usual("SMB1 on one core", 350 * MB, 480 * MB),
-    "2.1": Usual("SMB 2.1 on one core", 1000 * MB, 1040 * MB),
-    "3.1.1": Usual("SMB 3.1.1 on one core", 1800 * MB, 2900 * MB),
-}
 USB_2 = Usual("disk at USB 2", 5 * MB, 40 * MB)
-USB_3 = Usual("USB 3 stick", 30 * MB, 200 * MB)
+USB_3 = Usual("USB 3 stick or SSD", 30 * MB, 450 * MB)
 
 
 def usual_rates(report: Report) -> Iterator[Usual]:
-    """Yields the usual rates of both sides' links and disks and of the copies, a class once."""
+    """Yields the usual rates of both sides' links and disks, each class once."""
     links = [_of_link(interface) for _, interface in interfaces(report)]
     disks = [_of_disk(each) for each in _disks(report)]
-    dialects = [steps.word(step.setting, "dialect") or "" for step, _ in report.entries]
-    copies = [DIALECTS.get(each) for each in dialects]
-    yield from (each for each in dict.fromkeys(links + disks + copies) if each is not None)
+    yield from (each for each in dict.fromkeys(links + disks) if each is not None)
 
 
 def _of_link(interface: InterfaceFacts) -> Usual | None:
@@ -99,8 +95,11 @@ def _of_disk(layer: Details) -> Usual | None:
         return USB_2
     if rotates and transport in CABLES:
         rpm = steps.positive(layer, "rotations_per_minute")
-        slow = rpm is not None and rpm < FASTEST_RPM_OF_SLOW
-        return HARD_DISK if rpm is None else SLOW_DISK if slow else FAST_DISK
+        near = (each for usual, each in RPM.items() if abs((rpm or 0) - usual) < RPM_RATIO * usual)
+        return HARD_DISK if rpm is None else next(near, None)
     if rotates is not False or transport is None:
+        return None
+    link = steps.positive(layer, "link_bits_per_second")
+    if link is not None and link < SATA_3_BITS_PER_SECOND:
         return None
     return USB_3 if transport == "usb" else SSDS.get(transport)

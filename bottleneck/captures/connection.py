@@ -27,7 +27,7 @@ class Connection:
     def __init__(self, blocks: Iterator[array[float]]) -> None:
         """blocks: those that the course may use."""
         self.requests, self.trips = Requests(), Trips()
-        self.has_syn = self.is_unanswered = False
+        self.has_syn = self.is_closed = self.is_unanswered = False
         self.course = Course(blocks)
         """From the first data on."""
         self.first_data = self.last_data = self.last_payload = self.last = 0.0
@@ -65,6 +65,7 @@ class Connection:
             self.last = now
         if size > DATA_SEGMENT_BYTES:
             sending.queue_seconds.add(queued)
+        self.is_closed |= bool(flags & (FIN | RST))
         if flags & SYN:
             self._open(segment, ways, options, from_client)
             return
@@ -79,12 +80,14 @@ class Connection:
         """Takes the end of the capture: a READ that waits for its reply makes a copy that hangs."""
         requests = self.requests.open.values()
         waits = any(r.command == READ and r.charged_bytes > PIPE_BYTES for r in requests)
-        waits = waits and all(r.complete for r in requests)
+        waits = waits and all(r.complete for r in requests) and not self.is_closed
         waits = waits and not self.requests.upward.unacked_bytes
         if waits and not self.first_data and now - self.last > LEAST_UNANSWERED_SECONDS:
             self.is_unanswered = True
             self.first_data, self.last_data, self.last_payload = self.last, now, now
-            self.course.spend("loss", self.last, now)
+            # A reply that the server had sent would be in a capture that was made there.
+            is_at_server = (self.trips.to_server or 0.0) < turns.NEAR_SECONDS
+            self.course.spend("server" if is_at_server else "loss", self.last, now)
 
     def _open(
         self, segment: Segment, ways: Ways, options: dict[int, bytes], from_client: bool

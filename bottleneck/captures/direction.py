@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import random
 from array import array
 from collections import deque
 from collections.abc import Callable
-from itertools import islice
 
 from bottleneck.captures.framing import Framer
 
@@ -186,12 +186,22 @@ class Direction:
             self.largest_window = max(self.largest_window, window or 0)
             self._edges.append((now, offset, edge))
             if len(self._edges) > MOST_EDGES:
-                self._edges = deque(islice(self._edges, 0, None, 2))
+                self._thin_edges()
         if self.timed is None or offset < self.timed[0]:
             return None
         trip, self.timed = now - self.timed[1], None
         self.round_trips.add(trip)
         return trip
+
+    def _thin_edges(self) -> None:
+        """Drops edges that follow another one so closely that half of them are enough."""
+        edges = self._edges
+        step, last = 2 * (edges[-1][0] - edges[0][0]) / MOST_EDGES, -math.inf
+        self._edges = deque()
+        for each in edges:
+            if each[0] >= last + step:
+                self._edges.append(each)
+                last = each[0]
 
     def send(self, now: float, start: int, end: int) -> int:
         """Takes a segment with bytes that are not old; returns the count of its new bytes."""

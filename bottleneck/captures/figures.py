@@ -116,6 +116,7 @@ def figures_of(copy: CapturedCopy, others_ratio: float | None) -> dict[str, Any]
         "loss_episode_ratio": _episode_ratio(copy),
         "is_stuck": is_stuck(copy),
         "is_unanswered": connection.is_unanswered,
+        "is_cut": connection.course.is_cut,
         "largest_window_bytes": way.largest_window or None,
         "full_window_bytes": way.full_windows.quantile(0.5),
         "is_flight_even": _is_even(way),
@@ -191,7 +192,7 @@ def _best(copy: CapturedCopy) -> float | None:
     trips_seconds = BEST_TRIPS * copy.connection.trips.between
     count = min(len(moved_bytes) // 2, 1 + int(trips_seconds * BINS_A_SECOND))
     rates = sorted(last - first for first, last in zip(sums, sums[count:], strict=False))
-    return float(rates[int(BEST_RATIO * (len(rates) - 1))] * BINS_A_SECOND / count)
+    return rates[int(BEST_RATIO * (len(rates) - 1))] * BINS_A_SECOND / count or None
 
 
 def _spread(copy: CapturedCopy) -> float | None:

@@ -16,6 +16,7 @@ MOST_PACKET_BYTES = 262_144
 MOST_BLOCK_BYTES = MOST_PACKET_BYTES + 4096
 MOST_UNPACKED_BYTES = 8 << 30
 MOST_INTERFACES = 1024
+MOST_SECONDS = 2.0**33
 _GZIP = b"\x1f\x8b"
 _SECTION, _INTERFACE, _OLD_PACKET, _PACKET = 0x0A0D0D0A, 1, 2, 6
 _TICKS = {
@@ -112,6 +113,8 @@ def _pcapng(file: File) -> Iterator[Packet]:
             if number < len(interfaces) and kept_bytes <= len(body) - 24:
                 link_type, tick = interfaces[number]
                 seconds = (high << 32 | low) * tick
+                if seconds >= MOST_SECONDS:
+                    raise CaptureError("the times of its packets are no dates")
                 yield Packet(seconds, link_type, wire_bytes, body[20 : 20 + kept_bytes])
 
 

@@ -176,6 +176,8 @@ class Course:
 
     def __init__(self, blocks: Iterator[array[float]]) -> None:
         self._spare = blocks
+        self.is_cut = False
+        """Whether there were too few blocks for all of it."""
         self._blocks: dict[int, array[float]] = {}
 
     def spend(self, turn: str, begin: float, end: float) -> None:
@@ -194,6 +196,7 @@ class Course:
         block = self._blocks.get(place)
         if block is None:
             if (block := next(self._spare, None)) is None:
+                self.is_cut = True
                 return False
             self._blocks[place] = block
         block[row * _WIDTH + _COLUMNS[column]] += amount

@@ -314,7 +314,7 @@ def _loaded_rtt(way: Any) -> str:
         text += f" ({' instead of '.join(map(units.count_text, minute))} round trips a minute)"
     if delay and delay >= LEAST_DELAY_SECONDS:
         pace = units.rate_text(PACE_RATIO * rate)
-        text += f"; a copy limited to {pace} would hardly delay others"
+        text += f"; where others must not wait, try a limit of {pace}"
     return text
 
 

@@ -151,9 +151,11 @@ def source_host(source: str) -> str:
 
 ANSWER_SECONDS = 5.0
 BTRFS_STATUS = Path("/var/lib/btrfs")
+OPERATIONS = ("balance", "device remove", "device replace", "resize")
+"""Operations that move data; a paused one does not."""
 STALE_SECONDS = 60.0
 """Age of a scrub's status file from which on the scrub has ended without a word."""
-_ZFS = re.compile(r"^\s*scan: (scrub|resilver) in progress", re.MULTILINE)
+_ZFS = re.compile(r"^\s*scan: (scrub|resilver)(?: \(.*\))? in progress", re.MULTILINE)
 _BTRFS = re.compile(r"\|canceled:0\|finished:0$", re.MULTILINE)
 
 
@@ -179,7 +181,7 @@ def btrfs_work(
     folder: /sys/fs/btrfs/UUID; now: the time of day, seconds since 1970; None: nothing, or unknown.
     """
     operation = word(folder / "exclusive_operation")
-    if operation not in (None, "none"):
+    if operation in OPERATIONS:
         return operation
     status = status_folder / f"scrub.status.{folder.name}"
     try:

@@ -182,7 +182,7 @@ Tcp1323Opts | 0 2 | turns window scaling off, which limits the TCP window of eac
     KiB | remove it and restart Windows
 """
 POWER_OF_LINUX = """
-CPU frequency governor | powersave conservative userspace | the clock does not rise with the load of
+CPU frequency governor | powersave userspace | the clock does not rise with the load of
     a copy | run cpupower frequency-set -g performance (or schedutil)
 PCI Express power policy | powersave powersupersave | links of cards sleep between transfers (ASPM),
     and each wake-up delays packets | echo performance > /sys/module/pcie_aspm/parameters/policy,
@@ -190,7 +190,7 @@ PCI Express power policy | powersave powersupersave | links of cards sleep betwe
 Energy-Efficient Ethernet | yes | the link sleeps between packets, and some switches lose the first
     ones | run ethtool --set-eee on the interface with `eee off`, and measure both
 """
-OWN_CLOCKS = ("intel_pstate", "amd-pstate", "amd-pstate-epp")
+OWN_CLOCKS = ("intel_pstate", "amd-pstate-epp")
 """Drivers whose `powersave` lets the clock rise under load."""
 SMALL_BYTES = 1 << 20
 """Window that limits a copy at 1 Gbit/s from a round trip of 8 ms on."""

@@ -16,10 +16,12 @@ from probes.core.stage import Refused
 from probes.smb import smbprotocol_connection
 from probes.smb.pipe import EXISTING, FOLDER, OPEN_LINK
 from probes.smb.run_folder import join_path
-from probes.smb.smbprotocol_connection import list_folder, open_path, replies
+from probes.smb.smbprotocol_connection import LISTING_BYTES, list_folder, open_path, replies
 from probes.smb.smbprotocol_session import FILE_LIST_DIRECTORY, Smb2Session
 
 MOST_LISTED, MOST_FOLDERS, MOST_DEPTH = 20_000, 500, 8
+FIXED_TRIPS = 3
+"""CREATE, the query that brings no more, CLOSE."""
 ENTRY_BYTES = 80
 """Bytes of an entry before its name."""
 _ODD_NAME = re.compile(r'[\x00-\x1f\x7f-\x9f\\/:*?"<>|]|\.{1,2}\Z')
@@ -101,25 +103,33 @@ class Listed(NamedTuple):
     """One listing of a folder."""
 
     entries: int
+    """Count of the files of this run."""
     moved_bytes: int
-    """Size of the entries, names included (MS-FSCC 2.4.18)."""
-    round_trips: int
+    """Size of all entries, names included (MS-FSCC 2.4.18)."""
+    replies: int
+
+    @property
+    def round_trips(self) -> int:
+        return FIXED_TRIPS + self.replies
+
+    def replies_needed(self, times: float) -> float:
+        """Returns the replies that hold so many times the entries."""
+        return float(times * self.moved_bytes / LISTING_BYTES)
 
 
-def count_entries(session: Smb2Session, folder: str) -> Listed:
-    """Lists a folder, of about MOST_LISTED entries at most."""
+def count_entries(session: Smb2Session, folder: str, prefix: str) -> Listed:
+    """Lists a folder, of about MOST_LISTED entries at most; counts the names with a prefix."""
     with session._step("list a folder"):
         handle = open_path(session._tree, folder, FILE_LIST_DIRECTORY, EXISTING, FOLDER | OPEN_LINK)
-        names, trips = list[str](), 0
+        names, count = list[str](), 0
         with contextlib.closing(replies(handle, "*")) as listed:
             for each in listed:
                 names += [entry.name for entry in each]
-                trips += 1
+                count += 1
                 if len(names) > MOST_LISTED:
                     break
-    moved_bytes = sum(ENTRY_BYTES + 2 * len(name) for name in names)
-    # CREATE, the query that brings no more, CLOSE; two entries are the folder and its parent.
-    return Listed(len(names) - 2, moved_bytes, trips + 3)
+    entries = sum(name.startswith(prefix) for name in names)
+    return Listed(entries, sum(ENTRY_BYTES + 2 * len(name) for name in names), count)
 
 
 def _list(session: Smb2Session, folder: str, limit: int, until: float) -> list[Entry | None]:

@@ -7,6 +7,7 @@ client only (Python 3.11).
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Iterator
@@ -96,7 +97,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     if peer.facts.get("bin"):
         text = f"the recycle bin ({peer.facts['bin']}) would keep each file's name"
         raise Unavailable(f"{text}; exclude bottleneck-* from it, or use another share")
-    path = join_path(peer.folder, "listed")
+    path = join_path(peer.folder, "small")
     with (
         open_session(peer, setting.dialect, setting.security) as session,
         status.error_context(lambda: "listing failed", peer),
@@ -118,22 +119,25 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
             yield Last(sum(at_once), len(at_once) * listed.moved_bytes)
             pipe.limit(time.monotonic() + CLEANING_SECONDS)
             files.remove()
-    figures = _details(count, at_once, each, listed)
-    return {**figures, "rtt_seconds": statistics.median(rtts), **facts.protocol_details}
+    figures = _details(count, at_once, each, listed, statistics.median(rtts))
+    return {**figures, **facts.protocol_details}
 
 
-def _details(count: int, at_once: list[float], each: list[float], listed: Listed) -> Details:
-    thousands = count / 1000
+def _details(
+    count: int, at_once: list[float], each: list[float], listed: Listed, trip: float
+) -> Details:
+    """Returns the figures of 1,000 entries: as many replies as they fill, and the server's work."""
+    further_trips = math.ceil(listed.replies_needed(1000 / count)) - listed.replies
+    trips = listed.round_trips + max(0, further_trips)
+    work = max(0.0, statistics.median(at_once) - listed.round_trips * trip)
     return {
         "entries": count,
         "seconds_per_thousand": {
-            "query": statistics.median(at_once) / thousands,
+            "query": work * 1000 / count + trips * trip,
             "each": 1000 * statistics.median(each),
         },
-        "round_trips_per_thousand": {
-            "query": listed.round_trips / thousands,
-            "each": 1000 * TRIPS_OF_EACH,
-        },
+        "round_trips_per_thousand": {"query": trips, "each": 1000 * TRIPS_OF_EACH},
+        "rtt_seconds": trip,
     }
 
 
@@ -144,6 +148,8 @@ def _make(files: ManyFiles, count: int, until: float) -> int:
         if done >= LEAST_FILES and time.monotonic() > until:
             break
         files.make(range(done, min(count, done + LEAST_FILES)), lambda number: None)
+    if files.full or len(files.handles) < LEAST_FILES:
+        raise Unavailable(f"the server opens only {len(files.handles)} files in a session")
     return len(files.handles)
 
 
@@ -158,7 +164,7 @@ def _list(
     until = time.monotonic() + LISTING_SHARE * seconds
     while True:
         began = time.perf_counter()
-        listed = listing.count_entries(session, folder)
+        listed = listing.count_entries(session, folder, "small-")
         times.append(time.perf_counter() - began)
         if listed.entries < count:
             raise Unavailable(f"the server listed {listed.entries} of {count} files")

@@ -182,3 +182,31 @@ def test_a_read_without_a_reply_is_a_copy_that_hangs_unless_a_pipe_s():
     assert figures.copy_of(play.connection) is None
     play.connection.end(play.now + 5)
     assert figures.figures_of(figures.copy_of(play.connection), None)["is_unanswered"]
+
+
+@pytest.mark.parametrize(("to_server", "turn"), [(0.0, "server"), (0.04, "loss")])
+def test_a_reply_that_never_came_was_not_sent_if_the_capture_is_the_server_s(to_server, turn):
+    play = Play(to_server)
+    play.ask()
+    play.wait(to_server)
+    play.send(False)
+    play.connection.end(play.now + 5)
+    assert play.connection.is_unanswered
+    play.now += 5
+    assert play.seconds() == {turn: pytest.approx(5, abs=0.1)}
+
+
+def test_a_closed_connection_does_not_hang():
+    play = Play()
+    play.ask()
+    play.send(True, flags=4)
+    play.connection.end(play.now + 60)
+    assert figures.copy_of(play.connection) is None
+
+
+def test_edges_are_thinned_evenly_over_a_long_path():
+    downward = Play().connection.requests.downward
+    for number in range(20_000):
+        downward.acknowledge(1 + number * 1e-5, 1 + number, 500)
+    acked, _ = downward.known_to_sender(1.1)
+    assert downward.acked_offset - acked == pytest.approx(10_000, rel=0.02)

@@ -56,6 +56,7 @@ class Capture(Turns):
     loss_episode_ratio: float = 0.0
     is_stuck: bool = False
     is_unanswered: bool = False
+    is_cut: bool = False
     largest_window_bytes: Positive | None = None
     full_window_bytes: Positive | None = None
     is_flight_even: bool = False

@@ -59,6 +59,8 @@ SMALL_REQUEST_BYTES, TRIPS_RATIO = 256 << 10, 0.4
 HOST_TRUST, SETTLED_HOST_TRUST, SYN_TRUST, LOSSY_CAPTURE_TRUST = 0.65, 0.8, 0.5, 0.6
 """Highest confidence: a host's disk or CPU, without and with the disk's rate by itself; TCP's ends
 without the SYN, or without a sign; a capture with gaps, or of less than a second."""
+UNANSWERED_TRUST = 0.5
+"""Highest confidence in a path from which no reply came: the server may hang as well."""
 HELD_TRUST, IDLE_WINDOW_RATIO = 0.7, 0.4
 """Highest confidence in a sender whose bytes in flight stand still; share of the time with a full
 window, below which the window is not the limit."""
@@ -89,6 +91,9 @@ def time_of(copy: Copy, capture: Capture, period: Turns | None = None) -> Mappin
     uses: dict[Part, float] = {("disk", side): share for side, share in shares.items()}
     uses |= {NETWORK: turns.loss_ratio, ("tcp", copy.receiver): turns.window_ratio}
     uses["smb", other(copy.initiator)] = turns.trip_ratio
+    if capture.is_unanswered:
+        # Dropped large packets and a server that hangs look alike from the client's side.
+        uses["disk", copy.sender] += turns.loss_ratio
     mover = _mover(copy, capture)
     for part in mover:
         uses[part] = uses.get(part, 0.0) + way / len(mover)
@@ -138,7 +143,8 @@ def trust_of(report: Report, copy: Copy, capture: Capture) -> dict[str, float]:
     """Returns the highest confidence that a capture allows in each component."""
     moved_bytes = copy.step.moved_bytes if copy.step is not None else 0
     has_gaps = capture.unseen_bytes > UNSEEN_RATIO * moved_bytes
-    highest = LOSSY_CAPTURE_TRUST if has_gaps or _is_short(capture) else 1.0
+    is_part = has_gaps or capture.is_cut or _is_short(capture)
+    highest = LOSSY_CAPTURE_TRUST if is_part else 1.0
     trust = {"network": min(highest, _path_trust(copy, capture)), "smb": highest, "tcp": highest}
     if not capture.has_syn:
         trust["tcp"] = min(highest, SYN_TRUST)
@@ -222,7 +228,9 @@ def _slower_host(capture: Capture) -> str:
 
 def _path_trust(copy: Copy, capture: Capture) -> float:
     """Returns the highest confidence in the path: less where neither queue nor loss was seen."""
-    if capture.is_unanswered or (_is_lossy(copy, capture) and not capture.has_syn):
+    if capture.is_unanswered:
+        return UNANSWERED_TRUST
+    if _is_lossy(copy, capture) and not capture.has_syn:
         return LOSSY_PATH_TRUST
     if _is_full(capture) or capture.is_stuck or _is_shared(capture) or _is_lossy(copy, capture):
         return 1.0

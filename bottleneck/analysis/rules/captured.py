@@ -11,6 +11,7 @@ from bottleneck.analysis import steps
 from bottleneck.analysis.evidence.capture import Capture
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.facts.captured import UNSEEN_RATIO, capture_of
+from bottleneck.analysis.steps import Copy
 from bottleneck.report.report import Report
 from bottleneck.text.units import count_text, percent_text, rate_text, seconds_text, size_text
 from probes.core.records import SIDES
@@ -22,6 +23,11 @@ CHATTY_RATIO, LEAST_CHATTER = 0.5, 20
 LEAST_SIGNED = 5
 """Signed requests, from which on not only the login was signed."""
 DATA = ("READ", "WRITE")
+HANG_ADVICE = (
+    "Large packets are dropped, or the server hangs: send it `ping -M do -s 1472` (on Windows "
+    "`ping -f -l 1472`). Without replies set a smaller MTU on both hosts, or let ICMP "
+    '"fragmentation needed" pass in routers and firewalls; with replies look at the server.'
+)
 
 
 def rule(evidence: Evidence) -> Iterator[str]:
@@ -34,10 +40,9 @@ def rule(evidence: Evidence) -> Iterator[str]:
     start = "" if capture.has_syn else "; it lacks the start of the connection"
     yield f"Captured {where}{start}."
     if capture.is_unanswered:
-        yield (
-            "A READ got no reply, and nothing large ever came: large packets are dropped, or the "
-            "server hangs. `ping -M do -s 1472` to it gets replies if the server does."
-        )
+        yield "A READ got no reply, and nothing large ever came."
+    if capture.is_cut:
+        yield "It is too long for all of its connections: the shares are of a part of the time."
     yield from _requests(capture)
     yield from _path(capture)
     moved_bytes = evidence.step.moved_bytes
@@ -95,6 +100,12 @@ def advice(report: Report, side: str | None) -> str:
         f"Packets do not show whether the {side}'s disk or its CPU takes the time. Watch both "
         f"(`iostat -x 1`, `top`), or run `{_diagnose(report)}`."
     )
+
+
+def hang_advice(copy: Copy) -> tuple[str, ...]:
+    """Returns how to tell dropped packets from a server that hangs; empty: neither is in doubt."""
+    capture = capture_of(copy)
+    return (HANG_ADVICE,) if capture is not None and capture.is_unanswered else ()
 
 
 def what_to_try(report: Report, capture: Capture) -> str:

@@ -17,6 +17,7 @@ UUID = "0b7c4ad6-0d5c-4f43-a2b2-9d3c0a6f0a11"
     [
         ("scrub in progress since Sun Nov 29 00:24:01 2026", "scrub"),
         ("resilver in progress since Sun Nov 29 00:24:01 2026", "resilver"),
+        ("resilver (mirror-0) in progress since Sun Nov 29 00:24:01 2026", "resilver"),
         ("scrub paused since Sun Nov 29 00:24:01 2026", None),
         ("scrub repaired 0B in 00:12:01 with 0 errors on Sun Nov 8 00:36:02 2026", None),
         ("none requested", None),
@@ -34,6 +35,7 @@ def test_a_pool_works_while_its_status_has_a_scan_in_progress(scan, work):
         ("none", "canceled:1|finished:0", 0, None),
         ("none", "canceled:0|finished:1", 0, None),
         ("balance", "canceled:0|finished:1", 0, "balance"),
+        ("balance paused", "canceled:0|finished:1", 0, None),
     ],
 )
 def test_a_btrfs_works_while_kernel_or_status_file_show_it(tmp_path, operation, end, age, work):

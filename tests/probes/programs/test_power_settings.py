@@ -13,7 +13,7 @@ from probes.programs.costly_settings import power_settings
     ("governor", "driver", "policy", "options"),
     [
         ("powersave", "acpi-cpufreq", "[default] performance powersave", ["CPU"]),
-        ("conservative", "cppc_cpufreq", "[default] performance powersave", ["CPU"]),
+        ("userspace", "amd-pstate", "[default] performance powersave", ["CPU"]),
         ("powersave", "intel_pstate", "[default] performance powersave", []),
         ("schedutil", "acpi-cpufreq", "default [performance] powersave", []),
         ("schedutil", "acpi-cpufreq", "default performance [powersave]", ["PCI"]),
