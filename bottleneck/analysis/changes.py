@@ -23,7 +23,6 @@ RAISED_RATIO = 1.1
 """Least later / earlier ceiling at which the ceiling has risen."""
 CLOSE_RATIO = 0.05
 """Most error of a prediction that counts as right, however narrow its range."""
-FILE_COPY_STAGES = ("smb-copy", "native-copy")
 _TELLING = (
     "verb streams side cache pattern over security dialect copy end engine file_bytes"
 ).split()
@@ -35,8 +34,6 @@ _INTERFACE = (
     "name rate_bits_per_second duplex mtu_bytes driver qdisc qdisc_rate_bytes_per_second"
 ).split()
 _FOLDER = ("filesystem", "mount_options", "device", "rotational")
-_TARGET = ("share", "dialect", "signing", "encryption")
-_TOOL = ("version", "fio")
 
 Judged = Literal["right", "more", "less"]
 """Whether the copy then ran within the prediction, above it, or below it."""
@@ -310,7 +307,7 @@ def _steps_by_key(report: Report) -> dict[tuple[str, ...], MeasuredStep]:
         if (
             result is not None
             and result.is_intact
-            and (step.stage not in FILE_COPY_STAGES or memory)
+            and (step.stage not in ("smb-copy", "native-copy") or memory)
         ):
             by_key.setdefault(stage_key(result), result)
     return by_key
@@ -339,14 +336,14 @@ def _changed_facts(earlier: Report, later: Report) -> Iterator[FactChange]:
 
 
 def _facts(report: Report, sides: set[str]) -> Iterator[tuple[str, Any]]:
-    for name in _TARGET:
+    for name in ("share", "dialect", "signing", "encryption"):
         yield f"target.{name}", steps.word(report.target, name)
     for side in SIDES:
         host = getattr(report, side)
         if host is not None:
             host_facts = _host_facts(side, host)
             yield from host_facts if side in sides else [next(host_facts)]
-    for name in _TOOL:
+    for name in ("version", "fio"):
         yield f"tool.{name}", steps.word(report.tool, name)
 
 

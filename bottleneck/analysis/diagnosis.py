@@ -39,7 +39,6 @@ too."""
 FAULT_CONFIDENCE = 0.7
 FAR_BELOW_RATIO = 0.15
 """Least distance of a copy below its limit, as a share, that is mentioned."""
-ENDED_EARLY = ("interrupted", "failed")
 NO_DIALECT = "unknown"
 """Dialect of copies without a session."""
 LEAST_BITS_PER_SECOND = 1e9
@@ -144,7 +143,7 @@ def _place(copy: CopyDiagnosis) -> tuple[bool, bool, str]:
 
 def _untried_copies(report: Report, copies: tuple[Copy, ...]) -> Iterator[CopyDiagnosis]:
     tried = {copy.name for copy in copies}
-    if report.status == "complete" or not tried and report.status not in ENDED_EARLY:
+    if report.status == "complete" or not tried and report.status not in ("interrupted", "failed"):
         return
     if steps.target_of(report).copy_alone and tried:
         return

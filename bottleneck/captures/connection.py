@@ -9,7 +9,17 @@ from bottleneck.captures import turns
 from bottleneck.captures.direction import RECENT_SEGMENTS, Direction, Trips
 from bottleneck.captures.framing import READ
 from bottleneck.captures.requests import Requests
-from bottleneck.captures.segments import ACK, FIN, MSS, RST, SCALE, STAMPS, SYN, Segment, options_of
+from bottleneck.captures.segments import (
+    ACK,
+    FIN,
+    MSS,
+    RST,
+    SCALE,
+    SYN,
+    Segment,
+    options_of,
+    stamps_of,
+)
 from bottleneck.captures.turns import BINS_A_SECOND, Course
 
 LEAST_TURN_SECONDS, LONGEST_TURN_SECONDS = 1e-5, 60.0
@@ -40,7 +50,7 @@ class Connection:
 
     def add(self, segment: Segment, from_client: bool) -> None:
         """Takes the next segment."""
-        now, _, _, seq, ack, flags, _, size, _, raw_options, identification = segment
+        now, _, _, seq, ack, flags, _, size, _, options, identification = segment
         ways = self._ways[from_client]
         sending, acknowledged = ways
         if identification:
@@ -50,10 +60,9 @@ class Connection:
             if sending.recent_segments[place] == key:
                 return
             sending.recent_segments[place] = key
-        options = options_of(raw_options)
-        stamps = options.get(STAMPS, b"")
+        stamps = stamps_of(options)
         queued = 0.0
-        if size and len(stamps) == 8:
+        if size and stamps:
             queued = sending.clock.queue_seconds(now, int.from_bytes(stamps[:4], "big"))
         if now > self.last + LEAST_TURN_SECONDS:
             if self.first_data:
@@ -67,13 +76,13 @@ class Connection:
             sending.queue_seconds.add(queued)
         self.is_closed |= bool(flags & (FIN | RST))
         if flags & SYN:
-            self._open(segment, ways, options, from_client)
+            self._open(segment, ways, options_of(options), from_client)
             return
         if flags & ACK:
             self._acknowledge(segment, acknowledged, from_client)
         if size:
             self._take_data(segment, ways, stamps, from_client)
-        if len(stamps) == 8:
+        if stamps:
             sending.note_stamp(now, stamps[:4])
 
     def end(self, now: float) -> None:
@@ -130,7 +139,7 @@ class Connection:
             return
         new_bytes = sending.send(now, start, end)
         is_busy = sending.framer.message is not None or sending.framer.boundary is None
-        if is_busy and len(stamps) == 8:
+        if is_busy and stamps:
             loaded = sending.loaded_trip(now, stamps, acknowledged.first_stamped)
             if loaded is not None:
                 sending.loaded_trips.add(loaded)

@@ -106,10 +106,16 @@ def segment_of(packet: Packet, datagram: Datagram) -> Segment | None:
     return Segment(packet.seconds, *ends, seq, ack, flags, window, size, content, options, number)
 
 
+def stamps_of(options: bytes) -> bytes:
+    """Returns both time stamps (RFC 7323 3.2); empty: there are none."""
+    if len(options) == 12 and options.startswith(_STAMPS_ALONE):
+        return options[4:]
+    stamps = options_of(options).get(STAMPS, b"") if options else b""
+    return stamps if len(stamps) == 8 else b""
+
+
 def options_of(options: bytes) -> dict[int, bytes]:
     """Returns the values of TCP options by kind."""
-    if len(options) == 12 and options.startswith(_STAMPS_ALONE):
-        return {STAMPS: options[4:]}
     values: dict[int, bytes] = {}
     start = 0
     while start < len(options):

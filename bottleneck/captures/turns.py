@@ -25,8 +25,9 @@ TRIP_SLACK, SLACK_SECONDS = 1.05, 0.0003
 """Factor and time that a round trip may take beyond its least."""
 TIMEOUT_SECONDS = 0.19
 """Least time-out of TCP: 0.2 s on Linux (RTO_MIN)."""
-SILENT_SECONDS = 0.008
-"""Time without any acknowledgement, from which on a host beside the capture does not read."""
+LEAST_WAIT_SECONDS, SILENT_SECONDS = 0.005, 0.008
+"""Shortest time between packets that a loss explains; and time without any acknowledgement, from
+which on a host beside the capture does not read."""
 NEAR_SECONDS = 0.0003
 """Round trip below which a host is beside the capture."""
 TWO_SEGMENTS = 2920
@@ -118,18 +119,21 @@ def _blocked(
     at_sender: acknowledged offset and edge of the window, as its sender knew them.
     """
     lasted, trip = gap.end - gap.start, TRIP_SLACK * between_trip + SLACK_SECONDS
-    is_old = gap.segment.size > 0 and way is gap.sending
-    is_old = is_old and way.acked_offset - 1 <= way.offset(gap.segment.seq) < way.next_offset
-    is_timeout = is_old and lasted > max(TIMEOUT_SECONDS, 1.5 * trip)
-    if lasted > max(0.005, 0.5 * between_trip) and (way.holes or is_timeout):
-        return "loss"
+    is_long, is_old = lasted > LEAST_WAIT_SECONDS, False
+    if is_long:
+        is_old = gap.segment.size > 0 and way is gap.sending
+        is_old = is_old and way.acked_offset - 1 <= way.offset(gap.segment.seq) < way.next_offset
+        is_timeout = is_old and lasted > max(TIMEOUT_SECONDS, 1.5 * trip)
+        if lasted > 0.5 * between_trip and (way.holes or is_timeout):
+            return "loss"
     acked, edge = at_sender
     window = 0 if edge is None else edge - acked
     room = None if edge is None or not _is_in_message(way, gap.start) else edge - way.next_offset
     if room is not None and room < max(1460, FULL_RATIO * window):
         way.full_windows.add(window)
         return "window" if window and window >= SHUT_RATIO * way.largest_window else receiver
-    is_silent = lasted > max(SILENT_SECONDS, 3 * trip) and way.unacked_bytes > TWO_SEGMENTS
+    is_silent = is_long and lasted > max(SILENT_SECONDS, 3 * trip)
+    is_silent = is_silent and way.unacked_bytes > TWO_SEGMENTS
     return receiver if is_silent and receiver_trip < NEAR_SECONDS and not is_old else None
 
 

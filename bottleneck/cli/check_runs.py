@@ -33,7 +33,6 @@ EACH_SECONDS = 20.0
 MOST_REPEATED = 20
 SLACK = 1.1
 """Duration of a further run over that of the one before, at most."""
-GOOD_CODES = (exits.DONE, exits.INCOMPLETE)
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ def measure_all(
     while True:
         start = time.monotonic()
         report, _, code = measuring.measure(setup, access, quietly)
-        if code not in GOOD_CODES:
+        if code not in (exits.DONE, exits.INCOMPLETE):
             reports += [] if reports and code != exits.INTERRUPTED else [report]
             break
         reports.append(report)

@@ -22,7 +22,6 @@ MOST_TESTS = 8
 """Tests that one stage makes, at most."""
 USUAL_TEST_SECONDS = 4.0
 MOST_DEPTH = 1024
-PATTERNS = ("sequential", "random")
 DIRECTIONS, ACCESSES = ("push", "pull"), ("read", "write")
 PANEL = "Settings of the stage"
 
@@ -138,7 +137,7 @@ KNOBS = (
         "sequential|random",
         "Order of the requests: fio's read and write, or randread and randwrite [default: "
         "sequential].",
-        partial(_one_of, PATTERNS),
+        partial(_one_of, ("sequential", "random")),
         ("pattern",),
     ),
     Knob(

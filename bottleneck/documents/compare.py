@@ -23,7 +23,6 @@ SCHEMA = "copy-bottleneck/compare/1"
 COPIES_SHOWN, FACTS_SHOWN, CAUSES_SHOWN, TIMES_SHOWN = 8, 8, 4, 1
 LONGEST_VALUE, LONGEST_VALUE_SHOWN = 80, 24
 LONGEST_BAR, BESIDE_BARS = 30, 36
-NO_DIFFERENCE = "no difference"
 PARTS = {
     "network": ("interface",),
     "tcp": ("socket_buffers", "congestion_control", "interface"),
@@ -131,7 +130,7 @@ def _rates(was: Spread | None, now: Spread | None, significant: bool) -> tuple[C
     if was is not None and now is not None:
         word = "faster" if now.median > was.median else "slower"
         ratio = units.times_text(factor(was.median, now.median))
-        change = f"{ratio} {word}" if significant else NO_DIFFERENCE
+        change = f"{ratio} {word}" if significant else "no difference"
     return cell_text(_rate, was), cell_text(_rate, now), change
 
 

@@ -13,7 +13,6 @@ from bottleneck.text import units
 from bottleneck.text.safe import safe
 
 NO_DIFFERENCE = "no difference"
-MECHANISMS = {"flush": "final flush", "unexplained": "not explained"}
 
 
 def _shape(row: document.RawRow) -> str | None:
@@ -74,7 +73,7 @@ def _limited_by(row: document.RawRow) -> str | None:
     """Returns the limit of the slower copy, in few words."""
     component, side, cause = (row[name] for name in ("component", "side", "cause"))
     if component is None:
-        return MECHANISMS.get(row["mechanism"])
+        return {"flush": "final flush", "unexplained": "not explained"}.get(row["mechanism"])
     return cap_text(Verdict(component, side, cause, 0.0, None, ""))
 
 

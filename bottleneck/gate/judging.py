@@ -24,7 +24,6 @@ from probes.core.records import Failed, Skipped
 
 AHEAD_SECONDS = 300.0
 """Tolerated difference of two hosts' clocks; a report from later comes from a wrong clock."""
-NOT_ENDED = ("interrupted", "failed")
 COPY_STAGES = ("smb-copy", "native-copy", "running-copy")
 """Stages that are copies, and are reported as copies."""
 
@@ -112,7 +111,7 @@ def _run_lines(report: Report, diagnosis: Diagnosis) -> Iterator[Ruling]:
         where = ", ".join(diagnosis.altered)
         message = f"{ALTERED} ({where})"
         yield Ruling("received bytes equal sent bytes", "bytes", "critical", message)
-    if report.status in NOT_ENDED:
+    if report.status in ("interrupted", "failed"):
         why = report.notes[-1] if report.notes else "no reason given"
         how = "failed" if report.status == "failed" else "was interrupted"
         message = f"the run {how}: {why}"

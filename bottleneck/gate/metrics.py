@@ -52,7 +52,6 @@ UNITS: dict[str, Unit] = {
 }
 """Every metric and the unit of its figures; copies may have @DIALECT besides."""
 _LIKE_DIALECTS = (*DIALECTS, steps.NATIVE, "none", "unknown")
-UNVERIFIED = "the page cache was not verified (use an agent)"
 _NEAR, _NEAR_CUTOFF = 4, 0.5
 
 
@@ -124,7 +123,7 @@ def _copies(report: Report, diagnosis: Diagnosis, verified: bool = False) -> Ite
         step = copy_steps.get((copy.copy, copy.dialect, copy.initiator, rate or 0.0))
         why = copy.verdict.sentence if rate is None else ""
         if verified and step is not None and step.details.cache.proven is not True:
-            rate, why = None, UNVERIFIED
+            rate, why = None, "the page cache was not verified (use an agent)"
         names = [f"{copy.copy}@{copy.dialect}", copy.copy]
         for name in [*names, HEADLINE] if copy is headline else names:
             if name in UNITS or "@" in name:

@@ -46,7 +46,6 @@ _FIXED_SIGNING = {"smb1": "md5", "2.0.2": "hmac-sha256", "2.1": "hmac-sha256"}
 _CHOOSES_SINCE = (4, 15)
 """First version that lets its user choose algorithms, and that has AES-GMAC."""
 _SIGNING = {"aes-gmac": "AES-128-GMAC", "aes-cmac": "AES-128-CMAC", "hmac-sha256": "HMAC-SHA256"}
-_ENCRYPTION = ("aes-128-gcm", "aes-128-ccm", "aes-256-gcm", "aes-256-ccm")
 
 _KINDS: Tuple[Tuple[str, str, str], ...] = (
     (
@@ -93,7 +92,7 @@ def algorithms(
     options = []
     if signing in _SIGNING:
         options.append(f"client smb3 signing algorithms={_SIGNING[signing]}")
-    if encryption in _ENCRYPTION:
+    if encryption in ("aes-128-gcm", "aes-128-ccm", "aes-256-gcm", "aes-256-ccm"):
         options.append(f"client smb3 encryption algorithms={encryption.upper()}")
     return options, signing, encryption
 

@@ -147,7 +147,7 @@ class Pipe2(pipe.Pipe):
 
     def read(self, offset: int, view: memoryview) -> None:
         place = (len(view), offset, self._link.file_id)
-        body = _READ_BODY.pack(49, HEAD_BYTES, 0, *place, *_READ_REST)
+        body = _READ_BODY.pack(49, HEAD_BYTES, 0, *place, 0, 0, 0, 0, 0, 0)
         self._send("read", offset, body, view)
 
     def write(self, offset: int, data: memoryview) -> None:
@@ -311,9 +311,6 @@ class Pipe2(pipe.Pipe):
             return None
         written = int.from_bytes(head[68:72], "little") if len(head) >= 72 else 0
         return self._end(info.message_id, info.status, target, written, head[HEADER_BYTES:], rest)
-
-
-_READ_REST = (0, 0, 0, 0, 0, 0)
 
 
 def identity_of(body: bytes) -> bytes:

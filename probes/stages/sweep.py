@@ -36,7 +36,6 @@ BESIDE = 2
 """Time for the first transfer and the window, in buffer sizes."""
 GRACE_SECONDS = 40.0
 """Additional time that a long path needs for the fewest sizes."""
-OVER = ("loopback", "tcp")
 KIB, MIB = 1 << 10, 1 << 20
 BUFFERS = (512, 1460, *(KIB << power for power in range(2, 9)), MIB, 4 * MIB)
 MOST_TELLING = (256 * KIB, 8 * KIB, 64 * KIB, 512, MIB, 32 * KIB, 4 * KIB, 16 * KIB, 128 * KIB)
@@ -64,7 +63,7 @@ class Setting:
     """The responder's address to listen on; empty, or another host's: every address."""
 
     def __post_init__(self) -> None:
-        if self.over not in OVER:
+        if self.over not in ("loopback", "tcp"):
             raise ValueError(f"no such sweep: over {self.over}")
         Shape(self.verb, seconds=self.seconds)
 

@@ -21,7 +21,6 @@ SLOW_ZONE_RATIO, BELOW_LINK_RATIO = 0.7, 0.7
 FASTER_RATIO, OTHER_WAY_RATIO = 1.3, 2.0
 MORE_RATIO, ALIKE_RATIO = 1.5, 1.15
 """TCP rate of the fastest client over the slowest's: one gets more; all get the same."""
-_RADIO = ("wi-fi", "wifi", "wlan")
 
 
 def supplied_signs(report: Report, copy: Copy) -> Iterator[Sign]:
@@ -61,7 +60,7 @@ def _host_signs(report: Report, side: str) -> Iterator[Sign]:
     text = (facts.system or "").casefold()
     link = facts.interface.rate_bits_per_second if facts.interface is not None else None
     standard = link in model.LINK_BITS_PER_SECOND or (link or 0) <= ODD_FROM_BITS_PER_SECOND
-    if any(each in text for each in _RADIO) or not standard:
+    if any(each in text for each in ("wi-fi", "wifi", "wlan")) or not standard:
         yield Sign("radio", side, words="its link is Wi-Fi")
 
 
