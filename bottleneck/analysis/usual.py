@@ -40,12 +40,12 @@ LINKS = {
 """MB/s by bits per second of the link."""
 WIFI_RATIOS = 0.4, 0.7
 """Share of the rate to the access point that is left for TCP."""
-CABLES = ("ata", "sata", "sas", "usb")
+DISK_TRANSPORTS = ("ata", "sata", "sas", "usb")
 """Transports of hard disks; a virtual disk claims to rotate, whatever it is."""
 HARD_DISK = Usual("hard disk", 70 * MB, 250 * MB)
 SLOW_DISK = Usual("5400 rpm hard disk", 70 * MB, 190 * MB)
 FAST_DISK = Usual("7200 rpm hard disk", 120 * MB, 250 * MB)
-RPM = {5400: SLOW_DISK, 7200: FAST_DISK}
+DISKS_BY_RPM = {5400: SLOW_DISK, 7200: FAST_DISK}
 RPM_RATIO = 0.1
 """Greatest difference from a class's rotations per minute: 5425 and 5900 are of 5400."""
 SATA_3_BITS_PER_SECOND = 6_000_000_000
@@ -93,9 +93,13 @@ def _of_disk(layer: Details) -> Usual | None:
     usb = steps.positive(layer, "usb_bits_per_second")
     if usb is not None and usb <= USB_2_BITS_PER_SECOND:
         return USB_2
-    if rotates and transport in CABLES:
+    if rotates and transport in DISK_TRANSPORTS:
         rpm = steps.positive(layer, "rotations_per_minute")
-        near = (each for usual, each in RPM.items() if abs((rpm or 0) - usual) < RPM_RATIO * usual)
+        near = (
+            each
+            for usual, each in DISKS_BY_RPM.items()
+            if abs((rpm or 0) - usual) < RPM_RATIO * usual
+        )
         return HARD_DISK if rpm is None else next(near, None)
     if rotates is not False or transport is None:
         return None

@@ -76,9 +76,8 @@ def copy_of(connection: Connection) -> CapturedCopy | None:
 def is_stuck(copy: CapturedCopy) -> bool:
     """Whether a large segment was sent in vain again and again, or a READ got no reply."""
     way = copy.carrying
-    if copy.connection.is_unanswered:
-        return True
-    return way.most_repeats >= STUCK_REPEATS and way.repeated_bytes > STUCK_BYTES
+    is_repeated = way.most_repeats >= STUCK_REPEATS and way.repeated_bytes > STUCK_BYTES
+    return is_repeated or copy.connection.is_unanswered
 
 
 def bins_of(copy: CapturedCopy) -> range:
@@ -87,7 +86,7 @@ def bins_of(copy: CapturedCopy) -> range:
     return range(first, last + 1)[:MOST_BINS]
 
 
-def times(copy: CapturedCopy, bins: range) -> dict[str, float]:
+def turn_ratios(copy: CapturedCopy, bins: range) -> dict[str, float]:
     """Returns the shares of the time in some bins by turn; they sum to 1, or are 0."""
     seconds = {turn: sum(copy.connection.course.values(turn, bins)) for turn in TURNS}
     total = sum(seconds.values()) or 1.0
@@ -102,11 +101,11 @@ def figures_of(copy: CapturedCopy, others_ratio: float | None) -> dict[str, Any]
     connection, way = copy.connection, copy.carrying
     lost = way.sent_again + way.late_fills
     bins = bins_of(copy)
-    shares, period = times(copy, bins), -(-len(bins) // COURSE_PERIODS)
+    shares, period = turn_ratios(copy, bins), -(-len(bins) // COURSE_PERIODS)
     return {
         "point": _point(connection),
         **shares,
-        "course": [times(copy, bins[i : i + period]) for i in range(0, len(bins), period)],
+        "course": [turn_ratios(copy, bins[i : i + period]) for i in range(0, len(bins), period)],
         "has_syn": connection.has_syn,
         "rtt_seconds": connection.trips.between or None,
         "queue_seconds": _queue_seconds(copy),
@@ -116,7 +115,7 @@ def figures_of(copy: CapturedCopy, others_ratio: float | None) -> dict[str, Any]
         "loss_episode_ratio": _episode_ratio(copy),
         "is_stuck": is_stuck(copy),
         "is_unanswered": connection.is_unanswered,
-        "is_cut": connection.course.is_cut,
+        "is_cut": connection.course.cut_at in bins,
         "largest_window_bytes": way.largest_window or None,
         "full_window_bytes": way.full_windows.quantile(0.5),
         "is_flight_even": _is_even(way),

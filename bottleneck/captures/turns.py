@@ -180,16 +180,15 @@ class Course:
 
     def __init__(self, blocks: Iterator[array[float]]) -> None:
         self._spare = blocks
-        self.is_cut = False
-        """Whether there were too few blocks for all of it."""
+        self.cut_at: int | None = None
+        """First bin for which the file had no block left."""
         self._blocks: dict[int, array[float]] = {}
 
     def spend(self, turn: str, begin: float, end: float) -> None:
         """Adds the seconds between two moments to a turn."""
         while begin < end:
             number = int(begin * BINS_A_SECOND)
-            until = max((number + 1) / BINS_A_SECOND, begin + 1e-3)
-            until = until if until < end else end
+            until = min(end, max((number + 1) / BINS_A_SECOND, begin + 1e-3))
             if not self.add(turn, number, until - begin):
                 return
             begin = until
@@ -200,7 +199,7 @@ class Course:
         block = self._blocks.get(place)
         if block is None:
             if (block := next(self._spare, None)) is None:
-                self.is_cut = True
+                self.cut_at = number if self.cut_at is None else self.cut_at
                 return False
             self._blocks[place] = block
         block[row * _WIDTH + _COLUMNS[column]] += amount

@@ -197,7 +197,7 @@ ATTACHED = ("sata", "sas")
 """Transports with the disk's own write_cache; RAID cards and USB bridges report their own."""
 NARROW_RATIO = 0.9
 """Share of the highest rate below which a link is narrow; above it is rounding."""
-ENDS = {"zfs": "zpool status", "btrfs": "btrfs scrub status, btrfs balance status"}
+PROGRESS_COMMANDS = {"zfs": "zpool status", "btrfs": "btrfs scrub status, btrfs balance status"}
 """Commands that show the work of a file system for itself."""
 RESYNCS = ("resync", "recover", "check", "repair", "reshape")
 
@@ -222,7 +222,7 @@ def _layer_rows(layer: Details) -> Iterator[tuple[str, str, str, str]]:
 def _mount_rows(name: str, layer: Details) -> Iterator[tuple[str, str, str, str]]:
     work = layer.get("work")
     if work:
-        remedy = f"measure again when it has finished ({ENDS[name]})"
+        remedy = f"measure again when it has finished ({PROGRESS_COMMANDS[name]})"
         yield f"{name} below the folder", str(work), "it keeps the disks busy", remedy
     options = str(layer.get("mount_options") or "").split(",")
     if "sync" in options:

@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from probes.core.stage import Refused
+from probes.core.records import Endpoint
+from probes.core.stage import Refused, Unavailable
 from probes.files import free_space
 from probes.smb import status, transfer
 from probes.smb.frames import SmbError
@@ -26,6 +27,13 @@ DEPTH = 16
 MARK_BYTES = 32
 """Length of the random mark that identifies a file where the server has no lasting identity."""
 TOO_MANY_OPENED_FILES = 0xC000011F
+
+
+def refuse_recycle_bin(peer: Endpoint) -> None:
+    """Raises Unavailable where the share has a bin: of many files it would keep each one's name."""
+    if peer.facts.get("bin"):
+        text = f"the recycle bin ({peer.facts['bin']}) would keep each small file's name"
+        raise Unavailable(f"{text}; exclude bottleneck-* from it, or use another share")
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from probes.core.stage import (
 )
 from probes.smb import status
 from probes.smb.login import open_session
-from probes.smb.many_files import ManyFiles
+from probes.smb.many_files import ManyFiles, refuse_recycle_bin
 from probes.smb.pipe import round_trips
 from probes.smb.run_folder import join_path
 
@@ -86,17 +86,14 @@ respond = no_agent
 def initiate(setting: Setting, peer: Endpoint) -> Running:
     """Makes files, lists their folder again and again, then asks for one file after the other.
 
-    peer: host, port, share, access and folder, the run's. The payload is that of the listings. The
-    details:
-    seconds_per_thousand and round_trips_per_thousand entries, both of `query`, the folder at once,
-    and of `each`, file by file (medians); entries, rtt_seconds. Raises Refused, Unavailable,
-    SmbError, ValueError.
+    peer: host, port, share, access and folder, the run's. The payload is the entries as listed.
+    Returns the details: seconds_per_thousand and round_trips_per_thousand entries, each with
+    `query`, of the folder at once, and `each`, of file by file (medians); entries, rtt_seconds.
+    Raises Refused, Unavailable, SmbError, ValueError.
     """
     if setting.entries < LEAST_FILES or setting.seconds <= 0:
         raise ValueError(f"no such listing: of {setting.entries} files")
-    if peer.facts.get("bin"):
-        text = f"the recycle bin ({peer.facts['bin']}) would keep each file's name"
-        raise Unavailable(f"{text}; exclude bottleneck-* from it, or use another share")
+    refuse_recycle_bin(peer)
     path = join_path(peer.folder, "small")
     with (
         open_session(peer, setting.dialect, setting.security) as session,

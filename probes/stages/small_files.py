@@ -19,7 +19,7 @@ from probes.core.stage import Last, RunFacts, Running, Stage, Turn, Unavailable,
 from probes.files import payload
 from probes.smb import status, transfer
 from probes.smb.login import open_session
-from probes.smb.many_files import DEPTH, ManyFiles, TimedFile
+from probes.smb.many_files import DEPTH, ManyFiles, TimedFile, refuse_recycle_bin
 from probes.smb.pipe import Pipe, round_trips
 from probes.smb.run_folder import join_path
 
@@ -105,9 +105,8 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     least_files = 0 if setting.tree else 1
     if setting.verb not in VERBS or setting.files < least_files or setting.seconds <= 0:
         raise ValueError(f"no such files: {setting.verb} of {setting.files}")
-    if peer.facts.get("bin") and (setting.verb == "push" or not setting.tree):
-        text = f"the recycle bin ({peer.facts['bin']}) would keep each small file's name"
-        raise Unavailable(f"{text}; exclude bottleneck-* from it, or use another share")
+    if setting.verb == "push" or not setting.tree:
+        refuse_recycle_bin(peer)
     if setting.tree:
         return (yield from _copy_tree(setting, peer))
     if not 1 <= setting.file_bytes <= payload.LONGEST_BLOCK_BYTES:

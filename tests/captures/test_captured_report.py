@@ -21,6 +21,7 @@ from bottleneck.estimate.observations import Disk
 from bottleneck.readers import case
 from bottleneck.report import report as reports
 from tests.captures.packet_files import CLIENT, SERVER, frame, pcap
+from tests.captures.test_turns import Play
 
 DATA = Path(__file__).parents[1] / "data" / "captures"
 TRUTH = json.loads((DATA / "truth.json").read_text())
@@ -126,3 +127,20 @@ def test_a_disk_rate_beside_a_capture_tells_the_disk_from_the_cpu():
         verdicts.append(diagnose(report).copies[0].verdict)
     assert [each.component for each in verdicts] == ["disk", "cpu"]
     assert verdicts[0].confidence > 0.7
+
+
+@pytest.mark.parametrize(
+    ("to_server", "cause", "words"), [(0.0, "inconclusive", "Look at the s"), (0.04, "mtu", "ping")]
+)
+def test_a_read_without_a_reply_is_dropped_or_the_server_hangs(to_server, cause, words):
+    play = Play(to_server, 0.04 - to_server)
+    play.send(False, size=900)
+    play.send(True)
+    play.ask()
+    play.wait(to_server)
+    play.send(False)
+    play.connection.end(play.now + 6)
+    read = capture.Capture(connections={(CLIENT, SERVER): play.connection})
+    copy = diagnose(captured_report.report_of(read)).copies[0]
+    assert copy.verdict.cause == cause and copy.verdict.confidence <= 0.5
+    assert words in copy.advice[0]

@@ -1,6 +1,7 @@
 """Each moment of a connection is the turn of whoever had to act in it."""
 
 import struct
+from itertools import islice
 
 import pytest
 
@@ -8,7 +9,7 @@ from bottleneck.captures import figures
 from bottleneck.captures.connection import Connection
 from bottleneck.captures.packets import Packet
 from bottleneck.captures.segments import SYN, datagram_of, segment_of
-from bottleneck.captures.turns import TURNS, blocks_of_a_file
+from bottleneck.captures.turns import TURNS, Course, blocks_of_a_file
 from tests.captures.packet_files import CLIENT, SERVER, frame
 
 REPLY_BYTES, SEGMENT_BYTES = 60_084, 1448
@@ -102,7 +103,9 @@ def test_a_pause_within_a_reply_that_was_all_acknowledged_is_the_server_s():
     play.wait(50)
     play.send(True)
     copy = figures.copy_of(play.connection)
-    assert figures.times(copy, figures.bins_of(copy))["server_ratio"] > 0.6, "idle time counts"
+    assert figures.turn_ratios(copy, figures.bins_of(copy))["server_ratio"] > 0.6, (
+        "idle time counts"
+    )
 
 
 @pytest.mark.parametrize(("to_server", "to_client"), [(0.04, 0.0), (0.0, 0.04), (0.02, 0.02)])
@@ -210,3 +213,16 @@ def test_edges_are_thinned_evenly_over_a_long_path():
         downward.acknowledge(1 + number * 1e-5, 1 + number, 500)
     acked, _ = downward.known_to_sender(1.1)
     assert downward.acked_offset - acked == pytest.approx(10_000, rel=0.02)
+
+
+def test_a_course_without_blocks_for_all_of_its_copy_is_a_part_of_it():
+    play = Play()
+    play.connection.course = Course(islice(blocks_of_a_file(), 1))
+    play.ask()
+    play.answer()
+    play.wait(14)
+    play.send(True)
+    assert not figures.figures_of(figures.copy_of(play.connection), None)["is_cut"], "it had ended"
+    play.ask()
+    play.answer()
+    assert figures.figures_of(figures.copy_of(play.connection), None)["is_cut"]

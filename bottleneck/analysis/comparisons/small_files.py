@@ -159,7 +159,8 @@ SMALL_FILES = Axis(
 )
 
 
-THOUSAND = 1000
+LISTED_FILES = 1000
+"""Count of files that the times of a listing are for."""
 SLOW_TIMES, SLOW_SECONDS = 3.0, 2.0
 """Time of one query for each file over that of all at once, from which on programs differ; time of
 1,000 files from which on a person waits."""
@@ -191,7 +192,7 @@ def _listings(report: Report) -> Iterator[Cell]:
         )
         copied = next((steps.positive(pull, "seconds_per_file") for pull in pulls), None)
         row["times"] = each / query
-        row["copy_ratio"] = copied and each / (each + THOUSAND * copied)
+        row["copy_ratio"] = copied and each / (each + LISTED_FILES * copied)
         yield table.cell(result, row, None)
 
 
@@ -202,7 +203,7 @@ def _listing_figures(group: Group, _: Groups) -> Row:
         "differs": differs,
         "alike": not differs,
         "slow": row["each_seconds" if differs else "query_seconds"] >= SLOW_SECONDS,
-        "many": THOUSAND,
+        "many": LISTED_FILES,
     }
 
 

@@ -70,7 +70,7 @@ LIKE_LINK_TRUST, PART_LIKE_LINK_TRUST, PART_TRUST = 0.8, 0.7, 0.49
 """Highest confidence in a path without a queue whose rate is a link's, with and without the SYN;
 with another rate without the SYN."""
 LEAST_HOST_RATIO = 0.05
-"""Share of a host's time, from which on a reader is told that it is its disk's or its CPU's."""
+"""Share of a host's time, from which on the view notes that disk and CPU look alike."""
 UNSEEN_RATIO = 0.01
 """Bytes that the capture lacks over those of the copy, from which on it has gaps."""
 
@@ -142,9 +142,8 @@ def _supplied_disks(report: Report, copy: Copy) -> Iterator[MeasuredStep]:
 def trust_of(report: Report, copy: Copy, capture: Capture) -> dict[str, float]:
     """Returns the highest confidence that a capture allows in each component."""
     moved_bytes = copy.step.moved_bytes if copy.step is not None else 0
-    has_gaps = capture.unseen_bytes > UNSEEN_RATIO * moved_bytes
-    is_part = has_gaps or capture.is_cut or _is_short(capture)
-    highest = LOSSY_CAPTURE_TRUST if is_part else 1.0
+    has_gaps = capture.is_cut or capture.unseen_bytes > UNSEEN_RATIO * moved_bytes
+    highest = LOSSY_CAPTURE_TRUST if has_gaps or _is_short(capture) else 1.0
     trust = {"network": min(highest, _path_trust(copy, capture)), "smb": highest, "tcp": highest}
     if not capture.has_syn:
         trust["tcp"] = min(highest, SYN_TRUST)
@@ -153,6 +152,7 @@ def trust_of(report: Report, copy: Copy, capture: Capture) -> dict[str, float]:
     disks = _supplied_disks(report, copy)
     is_settled = any(each.plan.initiator == _slower_host(capture) for each in disks)
     host = SETTLED_HOST_TRUST if is_settled else HOST_TRUST
+    host = PART_TRUST if capture.is_unanswered else host
     return trust | dict.fromkeys(("disk", "cpu"), min(highest, host))
 
 
@@ -183,7 +183,8 @@ def capture_facts(report: Report, copy: Copy, capture: Capture) -> Iterator[Fact
 
 def capture_signs(copy: Copy, capture: Capture) -> Iterator[Sign]:
     """Yields stalled, lost, others-traffic, slow-commands and one-request."""
-    if capture.is_stuck:
+    # At the server a READ without a reply is the server's own time: nothing was lost.
+    if capture.is_stuck and (capture.loss_ratio > 0 or not capture.is_unanswered):
         words = "the same large segment was retransmitted again and again"
         words = "a READ got no reply, nor any large packet" if capture.is_unanswered else words
         yield Sign("stalled", words=words)

@@ -105,11 +105,14 @@ def advice(report: Report, side: str | None) -> str:
 def hang_advice(copy: Copy) -> tuple[str, ...]:
     """Returns how to tell dropped packets from a server that hangs; empty: neither is in doubt."""
     capture = capture_of(copy)
-    return (HANG_ADVICE,) if capture is not None and capture.is_unanswered else ()
+    is_in_doubt = capture is not None and capture.is_unanswered and capture.loss_ratio > 0
+    return (HANG_ADVICE,) if is_in_doubt else ()
 
 
 def what_to_try(report: Report, capture: Capture) -> str:
     """Returns advice for a captured copy without a cap."""
+    if capture.is_unanswered:
+        return "Look at the server: it received a READ, and sent no reply."
     if not capture.has_syn:
         return "Capture again, and begin before the copy connects: the capture lacks the start."
     return f"Measure each component separately: `{_diagnose(report)}`."
