@@ -19,6 +19,7 @@ STAGES = (
     "smb-tax",
     "small-files",
     "listing",
+    "parallel",
     "native-copy",
 )
 """The stages, in the order in which a run comes to them."""

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from bottleneck.analysis.model import Band
 
 ABOUTS = (
-    "dialect initiator security requests channels small-files listing native durability direction "
-    "cache zones place random sustained buffers messages windows datagrams"
+    "dialect initiator security requests channels small-files listing parallel native durability "
+    "direction cache zones place random sustained buffers messages windows datagrams"
 ).split()
 """Subjects of comparisons."""
 

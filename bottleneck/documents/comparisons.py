@@ -196,6 +196,18 @@ OF_COPIES = {
         ),
         document.first(1),
     ),
+    "parallel": document.Form(
+        "Several files at once",
+        (
+            document.word("", "verb", 8),
+            document.figure("file size", units.size_text, "file_bytes"),
+            document.figure("1 at once", units.rate_text, "one_bytes_per_second"),
+            document.figure("4 at once", units.rate_text, "four_bytes_per_second"),
+            document.figure("16 at once", units.rate_text, "sixteen_bytes_per_second"),
+            document.word("command", "command", 60),
+            document.figure("1,000 files", units.seconds_text, "seconds"),
+        ),
+    ),
     "durability": document.Form(
         "Acknowledged and durable writes",
         (

@@ -86,7 +86,7 @@ def _section(name: str, report: Report, diagnosis: Diagnosis, verbose: bool) -> 
         case "smb":
             yield from tables_of("security", "requests", "channels")
         case "small-files":
-            yield from tables_of("small-files", "listing")
+            yield from tables_of("small-files", "listing", "parallel")
         case "settings":
             yield from stages.costly(report)
         case "measurements":

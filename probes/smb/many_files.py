@@ -14,6 +14,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count, takewhile
 
 from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable
@@ -158,9 +159,25 @@ class ManyFiles:
         self._close(number, self.pipe.parse_created(self.pipe.wait().body))
         return time.perf_counter() - began
 
-    def remove(self) -> None:
-        """Empties the files and closes their handles, many at once: the server deletes them."""
-        files, self.handles = self.handles, {}
+    def repeat(self, number: int, send: Callable[[int], None], until: float) -> int:
+        """Sends READs or WRITEs on a file of this run, DEPTH in flight, until a moment.
+
+        send: by the number of the request. Returns the bytes that were moved.
+        """
+        self.pipe.turn(self.handles[number].id)
+        sizes: list[int] = []
+        in_time = takewhile(lambda _: time.monotonic() < until, count())
+        self._pipeline(in_time, send, lambda reply: sizes.append(reply.moved_bytes))
+        return sum(sizes)
+
+    def remove(self, first: int = 0) -> None:
+        """Empties the files and closes their handles, many at once: the server deletes them.
+
+        first: the lowest number of those to remove.
+        """
+        files = {number: file for number, file in self.handles.items() if number >= first}
+        for number in files:
+            del self.handles[number]
         self._pipeline(files, lambda n: self.pipe.empty(n, files[n].id), lambda reply: None)
         self._pipeline(files, lambda n: self.pipe.close(n, files[n].id), lambda reply: None)
         self.pipe.created -= {each.id for each in files.values()}

@@ -201,15 +201,21 @@ def _window(
 class SmallFiles:
     """Files of file_bytes, <path>-0-..., <path>-1-..., whose contents all differ."""
 
-    def __init__(self, pipe: Pipe, path: str, file_bytes: int, ring: memoryview) -> None:
+    def __init__(
+        self, pipe: Pipe, path: str, file_bytes: int, ring: memoryview, requests: int = 0
+    ) -> None:
+        """requests: of a file that is copied, one at a time; 0: as few as can be, many at once."""
         write = pipe.prepare("write", file_bytes, DEPTH)
         read = pipe.prepare("read", file_bytes, DEPTH)
+        self.pipe, self._read_bytes, self._write_bytes = pipe, read[0], write[0]
+        if requests:
+            part_bytes = -(-file_bytes // requests)
+            write, read = ((min(part_bytes, size), 1) for size, _ in (write, read))
         self._files = ManyFiles(pipe, path, {"write": write, "read": read})
-        self._file_bytes, self._ring, self._write_bytes = file_bytes, ring, write[0]
+        self._file_bytes, self._ring = file_bytes, ring
         self._buffer = memoryview(bytearray(file_bytes))
         self.intact = True
         """Whether all content compared so far was right."""
-        self.remove = self._files.remove
 
     @property
     def numbers(self) -> list[int]:
@@ -232,6 +238,10 @@ class SmallFiles:
         self._look(number)
         return timed
 
+    def look_up(self, number: int) -> None:
+        """Opens and closes a file by its name."""
+        self._files.look_up(number)
+
     def read_back(self) -> None:
         """Reads all files back through their open handles, and compares them."""
         pipe = self._files.pipe
@@ -240,6 +250,31 @@ class SmallFiles:
             ranges = iter([(0, self._file_bytes)])
             deque(transfer.fetch(pipe, ranges, *self._files.shapes["read"], self._take), maxlen=0)
             self._look(number)
+
+    def remove(self) -> None:
+        """Removes all files."""
+        self._files.remove()
+
+    def remove_pushed(self) -> None:
+        """Removes all files but the first."""
+        self._files.remove(first=1)
+
+    def stream(self, verb: str, until: float) -> int:
+        """Reads or writes the first file again and again, DEPTH requests in flight.
+
+        until: of time.monotonic(). Returns the bytes that were moved.
+        """
+        size = min(self._read_bytes if verb == "pull" else self._write_bytes, self._file_bytes)
+
+        def send(number: int) -> None:
+            offset = number * size % (self._file_bytes // size * size)
+            granted = self.pipe.affords(size)
+            if verb == "pull":
+                self.pipe.read(offset, self._buffer[:granted])
+            else:
+                self.pipe.write(offset, self._content(0, offset, granted))
+
+        return self._files.repeat(0, send, until)
 
     def _content(self, number: int, offset: int, size: int) -> memoryview:
         return payload.block(self._ring, number * self._file_bytes + offset, size)

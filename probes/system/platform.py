@@ -17,6 +17,9 @@ else:
 
 __all__ = ["descriptor", "os"]
 
+USUAL_COPIER = "robocopy" if sys.platform == "win32" else "rclone"
+"""Program with which people here copy folders, several files at once."""
+
 
 @contextmanager
 def descriptor(fd: int) -> Iterator[int]:

@@ -30,7 +30,14 @@ def report():
     details = {"entries": 1000, "seconds_per_thousand": {"query": 0.05, "each": 1.1}}
     outcome = Measured(((Sample(0.0, 0), Sample(1.0, 2_000_000)),), None, None, details)
     listed = (Step("listing", {"entries": 1000, "dialect": "3.1.1"}, "client"), outcome)
-    return replace(stored, entries=(*stored.entries, channels, listed))
+    words = {"files": 1000, "files_at_once": 4, "seconds": 7.1, "one_at_a_time_seconds": 21.0}
+    command = {"text": "rclone copy --transfers 4 SRC DST", **words}
+    outcome = Measured(
+        ((Sample(0.0, 0), Sample(1.0, 9_000_000)),), None, None, {"command": command}
+    )
+    setting = {"verb": "pull", "file_bytes": 65536, "dialect": "3.1.1"}
+    several = (Step("parallel", setting, "client"), outcome)
+    return replace(stored, entries=(*stored.entries, channels, listed, several))
 
 
 def section(text, subject) -> list[str]:

@@ -135,7 +135,7 @@ def test_to_look_at_a_device_or_a_file_alone_nothing_is_written(fields, looks):
 @pytest.mark.parametrize("of_folder", [False, True])
 def test_the_stages_that_explain_one_connection_are_made_where_there_is_time(of_folder):
     usual, long = plan.stages(of_folder, 60.0), plan.stages(of_folder, 300.0)
-    extra = set() if of_folder else {"smb-multichannel", "listing"}
+    extra = set() if of_folder else {"smb-multichannel", "listing", "parallel"}
     assert set(long) - set(usual) == {"sweep", "matrix", "udp", *extra}
     assert ("native-copy" in usual) == of_folder == ("small-files" not in usual)
     assert {"tcp", "disk", "smb-copy"} <= set(usual)

@@ -23,6 +23,7 @@ AXES = (
     smb.CHANNELS,
     small_files.SMALL_FILES,
     small_files.LISTING,
+    small_files.PARALLEL,
     starts.DURABILITY,
     copies.DIRECTION,
     copies.CACHE,

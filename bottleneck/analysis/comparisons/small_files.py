@@ -1,4 +1,4 @@
-"""Many small files: time per file in round trips and in the server's work; listing their folder.
+"""Many files: time per small file in round trips and in the server's work; several at once; lists.
 
 The verdict is about seconds per file, not about a rate: a faster link changes little.
 """
@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.comparisons import table
-from bottleneck.analysis.comparisons.axis import Axis, Group, Groups, sentences
+from bottleneck.analysis.comparisons.axis import FULL_CORES, Axis, Group, Groups, sentences
 from bottleneck.analysis.comparisons.table import Cell, Cells, Row
 from bottleneck.analysis.load import SATURATED_RATIO, hindrance
 from bottleneck.analysis.rules.cpu.cores import load_of
@@ -220,6 +220,65 @@ LISTING = Axis(
         "this path].",
         "{alike}{many} files of a folder are listed in {first.query_seconds}, and one by one in "
         "{first.each_seconds}[{slow}: the listing itself is slow at the server].",
+    ),
+    is_unreliable_on_busy_cores=False,
+)
+
+
+PARALLEL_COLUMNS = (
+    "seconds! one_at_a_time_seconds! files! files_at_once! verb= file_bytes= times= "
+    "one_bytes_per_second= four_bytes_per_second= sixteen_bytes_per_second= command="
+)
+AT_ONCE = {"one": 1, "four": 4, "sixteen": 16}
+"""Names of the counts of files that are copied at once."""
+
+
+def _parallel(report: Report) -> Iterator[Cell]:
+    for result in steps.measured_steps(report, "parallel"):
+        command = result.outcome.details.get("command")
+        text = steps.word(command, "text")
+        cells = {
+            steps.positive(each, "files_at_once"): steps.positive(each, "bytes_per_second")
+            for each in steps.items(result.outcome.details, "cells")
+        }
+        size = steps.positive(result.plan.setting, "file_bytes")
+        verb = result.setting.verb
+        rates = {f"{name}_bytes_per_second": cells.get(count) for name, count in AT_ONCE.items()}
+        row = table.read(
+            command, PARALLEL_COLUMNS, verb=verb, file_bytes=size, command=text, **rates
+        )
+        if row is None or size is None or text is None or verb not in DOING:
+            continue
+        row["times"] = row["one_at_a_time_seconds"] / row["seconds"]
+        yield table.cell(result, row, None)
+
+
+def _parallel_figures(group: Group, _: Groups) -> Row:
+    cell = group.cells[0]
+    gains = cell.row["files_at_once"] > 1
+    is_minimum = steps.flag(cell.result.outcome.details, "command", "at_least")
+    return {
+        "gains": gains,
+        "alike": not gains,
+        "about": "at least" if is_minimum else "about",
+        "moves": f"{cell.row['verb']}{'es' if cell.row['verb'] == 'push' else 's'}",
+        "from_cache": cell.row["verb"] == "pull",
+    }
+
+
+PARALLEL = Axis(
+    "parallel",
+    cells=_parallel,
+    ends=lambda cells: cells[:1],
+    rows=lambda group: iter([group.cells[0].row]),
+    figures=_parallel_figures,
+    sentences=(
+        "{gains}{files_at_once} files at once are faster: `{command}` {moves} {files} files of "
+        "{file_bytes} in {about} {seconds}; one at a time, they take {one_at_a_time_seconds}"
+        "[{from_cache}. The server had them in its cache].",
+        "{alike}More files at once gain nothing: `{command}` {moves} {files} files of {file_bytes} "
+        "in {about} {seconds}[{from_cache}. The server had them in its cache].",
+        *FULL_CORES[:1],
     ),
     is_unreliable_on_busy_cores=False,
 )

@@ -9,12 +9,11 @@ from bottleneck.analysis import link_end
 from bottleneck.analysis.claim import Cause
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim, WordError
-from bottleneck.analysis.rules import captured, running
+from bottleneck.analysis.rules import captured, instrument, running
 from bottleneck.analysis.rules.bus import links
 from bottleneck.analysis.rules.cpu import cores, quota
 from bottleneck.analysis.rules.disk import alone, seek, sync, write, zone
 from bottleneck.analysis.rules.disk import contention as disk_contention
-from bottleneck.analysis.rules.instrument import ceiling
 from bottleneck.analysis.rules.memory import cache_size, swap, writeback
 from bottleneck.analysis.rules.network import contention, duplex, link_rate, loss, mtu, wrong_path
 from bottleneck.analysis.rules.smb import dialect, mount, round_trips, server_software, signing
@@ -36,7 +35,7 @@ OF_ANY_COPY: tuple[Rule, ...] = (
     links.rule,
 )
 OF_MADE_COPIES: tuple[Rule, ...] = (
-    (contention.rule, cores.rule, ceiling.rule, round_trips.rule, mount.rule)
+    (contention.rule, cores.rule, instrument.rule, round_trips.rule, mount.rule)
     + (mtu.rule, running.rule, captured.rule, cache_size.rule, writeback.rule, swap.rule)
     + (write.rule, sync.rule, quota.rule, quota.contention_rule)
 )
@@ -72,7 +71,7 @@ BY_WORDS: dict[tuple[str, str], Cause] = {
         + (wrong_path.CAUSE, RECEIVE_WINDOW, SEND_BUFFER, PINNED_WINDOW)
         + (round_trips.CAUSE, dialect.CAUSE, signing.SIGNING, signing.ENCRYPTION)
         + (server_software.CAUSE, cores.ONE_CORE, cores.ALL_CORES, quota.CAUSE, quota.CONTENTION)
-        + (cache_size.CAUSE, writeback.CAUSE, swap.CAUSE, links.PCIE, links.USB, ceiling.CAUSE)
+        + (cache_size.CAUSE, writeback.CAUSE, swap.CAUSE, links.PCIE, links.USB, instrument.CAUSE)
     )
 }
 """Causes by component and word."""

@@ -15,8 +15,8 @@ from bottleneck.analysis.claim import GAP, SURE, Cause, claim
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.load import OWN_RATIO, SATURATED_RATIO, SHORTEST_SECONDS, Load, load
+from bottleneck.analysis.rules import instrument
 from bottleneck.analysis.rules.cpu import quota
-from bottleneck.analysis.rules.instrument import ceiling as instrument
 from bottleneck.analysis.steps import MeasuredStep
 from bottleneck.report.report import Report
 from bottleneck.text.units import percent_text, rate_text

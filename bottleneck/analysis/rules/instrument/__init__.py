@@ -1,1 +1,0 @@
-"""This tool itself."""
