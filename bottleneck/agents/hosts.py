@@ -7,7 +7,7 @@ import queue
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from bottleneck import __version__
 from bottleneck.agents import bootstrap, own_modules, protocol, replies
+from bottleneck.agents.metrics import MetricsEndpoint
 from bottleneck.agents.replies import AgentLost, Observation, Pair, PartlyRan, Result, StageError
 from probes.core import typed
 from probes.core.records import Endpoint, HostFacts, Sample
@@ -255,7 +256,7 @@ class Host(replies.Stream):
         setting: Any,
         peer: Endpoint,
         seconds: float,
-        watch_too: Host | None = None,
+        watch_too: Host | MetricsEndpoint | None = None,
         progress: Progress | None = None,
         finish: Callable[[], float] | None = None,
         ended: Callable[[Pair, Pair | None], None] | None = None,
@@ -271,6 +272,7 @@ class Host(replies.Stream):
         samples: list[Sample] = []
         counts: list[Any] = []
         others: list[Any] = []
+        ends_of_other = watch_too.ends if watch_too is not None else lambda _: None
         with self._end_on_error(number, name, setting, samples, watch_too):
             while True:
                 reply = self.next(number, until, name)
@@ -285,19 +287,22 @@ class Host(replies.Stream):
                     if watch_too is not None:
                         others.append(watch_too.tell("counters"))
                     if ended is not None and len(counts) > 1:
-                        until += _seconds_of(
-                            ended, _ends(counts), _ends(others) if others else None
-                        )
+                        until += _seconds_of(ended, self.ends(counts), ends_of_other(others))
                     self._write(protocol.encode({"id": number, "do": "continue"}))
                 if progress is not None:
                     progress(samples[-1])
         if len(counts) < 2 or not replies.is_window(samples):
             raise PartlyRan("the test gave no complete result", tuple(samples), False)
-        return Result(tuple(samples), details, _ends(counts), _ends(others) if others else None)
+        return Result(tuple(samples), details, self.ends(counts), ends_of_other(others))
 
     @contextmanager
     def _end_on_error(
-        self, number: int, name: str, setting: Any, samples: list[Sample], other: Host | None
+        self,
+        number: int,
+        name: str,
+        setting: Any,
+        samples: list[Sample],
+        other: Host | MetricsEndpoint | None,
     ) -> Iterator[None]:
         """Ends a stage on its host if the block fails. Raises PartlyRan, Unavailable."""
         try:
@@ -324,6 +329,10 @@ class Host(replies.Stream):
             raise
         finally:
             self.replies.forget(number)
+
+    def ends(self, counters: Sequence[Any]) -> Pair:
+        """Returns the counters at both ends of a window."""
+        return counters[0], counters[-1]
 
     def why_lost(self) -> str:
         """Asks for a sign of life; returns why none comes, or empty."""
@@ -361,10 +370,6 @@ class Host(replies.Stream):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _ends(counters: list[Any]) -> Pair:
-    return counters[0], counters[-1]
 
 
 def _finish_samples(samples: list[Sample], finish: Callable[[], float]) -> None:

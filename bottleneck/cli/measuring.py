@@ -19,7 +19,15 @@ from bottleneck.cli import command_line, completion, documents, exits, interrupt
 from bottleneck.cli.documents import Output
 from bottleneck.cli.progress import Intervals, show_progress
 from bottleneck.login import credentials
-from bottleneck.login.target import Target, make_local, parse, parse_device, parse_file, parse_peer
+from bottleneck.login.target import (
+    Target,
+    make_local,
+    parse,
+    parse_device,
+    parse_file,
+    parse_metrics,
+    parse_peer,
+)
 from bottleneck.report.report import Report
 from bottleneck.run import plan
 from bottleneck.run.execution import Session
@@ -97,6 +105,7 @@ def choose(
         native_command=_native_command(copies.native_command, place),
         budget_seconds=budget,
         tcp_peer=None if others.tcp_peer is None else parse_peer(others.tcp_peer),
+        metrics=None if others.metrics is None else parse_metrics(others.metrics),
         file=None if others.file is None else parse_file(others.file, file_target),
         tree=None if others.tree is None else parse_file(others.tree, place, "--tree"),
         device=None if disk.device is None else parse_device(disk.device),

@@ -158,6 +158,11 @@ class Others:
     tcp_peer: str | None = value(
         "URL", "Measure TCP with iperf3://host[:port], where no agent can run."
     )
+    metrics: str | None = value(
+        "URL",
+        "Read the server's counters around each test at http://HOST:PORT/metrics (node_exporter, "
+        "Samba), where no agent can run.",
+    )
     file: str | None = value(
         "FILE",
         "Measure this file too: pull FILE from below TARGET, or push ./FILE or /FILE of this host.",

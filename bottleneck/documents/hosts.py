@@ -9,7 +9,7 @@ from bottleneck.analysis import steps
 from bottleneck.analysis.hardware_limits import interfaces
 from bottleneck.analysis.interface_facts import wifi_text
 from bottleneck.analysis.phrases import cell_text
-from bottleneck.analysis.rules.bus.links import slot_text
+from bottleneck.analysis.rules.bus import slot_text
 from bottleneck.analysis.rules.network import wrong_path
 from bottleneck.documents.document import Block, Fact, Facts, Points, Text, points
 from bottleneck.documents.stages import join_names

@@ -1,4 +1,4 @@
-"""Parses TARGET, --file, --device and --tcp-peer; resolves no host name.
+"""Parses TARGET, --file, --device, --tcp-peer and --metrics; resolves no host name.
 
 TARGET is a share on a server or a folder of this host. File and device are the user's and only
 read. The TCP peer is a running iperf3 server.
@@ -298,3 +298,34 @@ def parse_peer(text: str) -> TcpPeer:
     except Refused as refused:
         raise Refused("usage", f"--tcp-peer: {refused.text}") from None
     return TcpPeer(host, port)
+
+
+# -- --metrics -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MetricsUrl:
+    """Address of a server's own counters."""
+
+    host: str
+    port: int
+    path: str
+    is_secure: bool
+
+    @property
+    def name(self) -> str:
+        """Text that a user writes."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http{'s' if self.is_secure else ''}://{host}:{self.port}{self.path}"
+
+
+def parse_metrics(text: str) -> MetricsUrl:
+    """Parses `http://host[:port]/path`, or https. Raises Refused, "usage"."""
+    parts = re.fullmatch(r"http(s?)://([^/?#]+)(/[!-~]{0,200})?", text)
+    if parts is None:
+        raise Refused("usage", "--metrics: must be http://host[:port]/metrics")
+    try:
+        host, port = host_and_port(parts[2], 443 if parts[1] else 80)
+    except Refused as refused:
+        raise Refused("usage", f"--metrics: {refused.text}") from None
+    return MetricsUrl(host, port, parts[3] or "/metrics", bool(parts[1]))

@@ -174,7 +174,11 @@ def execute(task: Task, world: World, files: Files, clock: Clock, log: Log) -> R
     """
     initiate = world.hosts[plan.side(task.step.initiator)].initiate
     start = partial(initiate, task.engine or task.step.stage, task.setting)
-    other = world.hosts.get(OTHER[plan.side(task.step.initiator)]) if task.both else None
+    other = (
+        (world.hosts.get(OTHER[plan.side(task.step.initiator)]) or world.metrics)
+        if task.both
+        else None
+    )
     opened: list[float] = []
 
     def progress(sample: Sample) -> None:
@@ -212,7 +216,14 @@ def execute_at_once(
             return (error,) * len(tasks)
         for task, peer, into in zip(tasks, peers, ended, strict=True):
             progress = partial(_tell_sample, log, task)
-            arguments = task.step.stage, task.setting, peer, task.seconds, world.server, progress
+            arguments = (
+                task.step.stage,
+                task.setting,
+                peer,
+                task.seconds,
+                world.server or world.metrics,
+                progress,
+            )
             start = partial(world.client.initiate, *arguments)
             # Daemon threads, so that an interrupted run does not wait for them.
             threading.Thread(target=put, args=(start, into), daemon=True).start()

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bottleneck.login.target import NamedDevice, NamedFile, Target, TcpPeer
+from bottleneck.login.target import MetricsUrl, NamedDevice, NamedFile, Target, TcpPeer
 from bottleneck.report.report import Step
 from bottleneck.run.log import Log
 from probes import STAGES
@@ -82,6 +82,8 @@ class Options:
     stages: tuple[str, ...] = field(default_factory=stages)
     tcp_peer: TcpPeer | None = None
     """iperf3 server for the TCP stage if no agent can run."""
+    metrics: MetricsUrl | None = None
+    """Address of the server's own counters, read if no agent can run."""
     file: NamedFile | None = None
     """File of the user to read, and to pull if it lies on the share."""
     tree: NamedFile | None = None

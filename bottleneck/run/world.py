@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from bottleneck import __version__
 from bottleneck.agents import hosts, protocol
 from bottleneck.agents.hosts import Host, StageError
+from bottleneck.agents.metrics import MetricsEndpoint
 from bottleneck.login.target import spelling_hint
 from bottleneck.report.report import Report
 from bottleneck.run import plan
@@ -50,6 +51,8 @@ class World:
     access: Access
     hosts: Mapping[plan.Side, Host] = field(default_factory=dict)
     """Connected agents."""
+    metrics: MetricsEndpoint | None = None
+    """Endpoint of the server's counters; None: its agent reads them, or nobody."""
     address: str = ""
     """IP address of the server, resolved once."""
     facts: Mapping[plan.Side, HostFacts] = field(default_factory=dict)
@@ -146,9 +149,13 @@ def client_of(world: World, stack: ExitStack) -> World:
 
 
 def server_of(world: World, stack: ExitStack, log: Log) -> World:
-    """Returns the world with the agent of the server, if one is requested."""
+    """Returns the world with the server's agent or its metrics, if one of them is requested."""
+    url = world.options.metrics
     if world.options.agent == "none":
-        return world
+        endpoint = None if url is None else MetricsEndpoint(url, log.note)
+        return world if endpoint is None else replace(world, metrics=endpoint.connect())
+    if url is not None:
+        log.note(f"--metrics {url.name}: not read, as the server has an agent")
     server = stack.enter_context(hosts.start_there(world.options.agent))
     for line in server.banner:
         log.note(f"printed before the server's agent started: {line}")

@@ -118,6 +118,7 @@ def test_a_folder_without_the_right_to_write_is_named(bottleneck, target, closed
         (("probe", "sweep", "--agent", "exec:env"), "TARGET"),
         (("probe", "tcp", "--tcp-peer", "nas"), "--tcp-peer"),
         (("probe", "tcp", "--tcp-peer", "iperf3://"), "--tcp-peer"),
+        (("diagnose", "//nas/media", "--metrics", "nas:9100"), "--metrics"),
         (("probe", "disk", "--agent", "exec:", "--yes"), "TARGET"),
         (("nonsense",), "nonsense"),
         (("explain", "my copy is slow"), "No such file or directory; give figures with --copy"),

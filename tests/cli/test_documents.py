@@ -232,6 +232,9 @@ def test_redact_leaves_no_name_in_documents_words_or_complaints(tmp_path, monkey
         assert "qvx" not in text.lower() and str(tmp_path) not in text
 
 
+METRICS = ("--metrics", "http://qvxhost.invalid:9/qvxpath")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -242,6 +245,7 @@ def test_redact_leaves_no_name_in_documents_words_or_complaints(tmp_path, monkey
         ("explain", "/qvxnone/qvx.json", "--redact"),
         ("watch", "qvxhost.invalid", "--redact", "--seconds", "2"),
         ("diagnose", "//qvxhost/qvxshare", "--agent", "qvx://qvxhost", "--redact"),
+        ("diagnose", "//127.0.0.1/qvxshare", "--yes", "--redact", "--allow-guest", *METRICS),
     ],
 )
 def test_a_complaint_of_a_redacted_run_has_no_name(arguments, tmp_path, monkeypatch, capsys):

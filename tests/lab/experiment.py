@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pwd
@@ -15,6 +16,7 @@ from typing import Any
 
 from disc_files import PLANTED
 from disturbance import TOO_MUCH_CORES, watch_machine
+from exporter import exporter
 from host import SHARE, USER
 from judge import MISSED, NOT_COUNTED, WRONG, JudgedCopy, Ratio, rates, verdicts
 from law import broken_laws
@@ -38,6 +40,8 @@ class Terms:
     """Whether it may have one on the server."""
     ordinary: bool = False
     """Whether that one has no rights there but the share's user's."""
+    metrics: bool = False
+    """Whether the server tells its counters, in place of an agent."""
     beside: bool = True
     """Whether iperf3 is run too."""
     reports: Path | None = None
@@ -111,8 +115,9 @@ def experiment(case: LabWorld, terms: Terms) -> Result:
         verbs = ("push", "pull") if terms.beside else ()
         references = {verb: iperf3(lab, verb, 3) for verb in verbs}
         file = lab.work / "report.json"
-        with watch_machine(lab.groups) as foreign:
-            words = ["diagnose", *size_options(case)]
+        counted = exporter(lab) if terms.metrics else contextlib.nullcontext("")
+        with counted as address, watch_machine(lab.groups) as foreign:
+            words = ["diagnose", *size_options(case), *(["--metrics", address] if address else [])]
             code, elapsed, message = product(
                 lab, words, file, budget_seconds, agent=terms.agent, ordinary=terms.ordinary
             )

@@ -4,10 +4,11 @@
 Usage: python tests/lab/keep.py REPORTS VIEW --draw N --seed S   keep those of drawn worlds
        python tests/lab/keep.py [--stripped]                     judge what is kept, today
 
-VIEW: agent (an ordinary user's, on the server) or alone. tests/data/lab/VIEW/WORLD.json.gz is a
-report without its diagnosis; verdicts.tsv beside it has a row a copy: view, world, copy, dialect,
-its true verdicts, and the verdict, the confidence and the grade of the day on which it was kept. A
-new analysis is held against both. --stripped: without traces, as reports of older builds are.
+VIEW: agent (an ordinary user's, on the server), alone, or metrics (node_exporter's there).
+tests/data/lab/VIEW/WORLD.json.gz is a report without its diagnosis; verdicts.tsv beside it has a
+row a copy: view, world, copy, dialect, its true verdicts, and the verdict, the confidence and the
+grade of the day on which it was kept. A new analysis is held against both. --stripped: without
+traces, as reports of older builds are.
 Exit code of the second: 0 no copy that was right is wrong; 1 some are, and which.
 """
 
@@ -31,7 +32,7 @@ from bottleneck.report.report import loads, to_json
 
 KEPT = Path(__file__).parents[1] / "data/lab"
 ROWS = KEPT / "verdicts.tsv"
-VIEWS = ("agent", "alone")
+VIEWS = ("agent", "alone", "metrics")
 SURE = 0.7
 SEPARATOR = " | "
 

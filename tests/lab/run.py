@@ -70,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     budget.add_argument("--quick", dest="budget", action="store_const", const=20, help="20 s")
     parser.add_argument("--attempts", type=int, default=ATTEMPTS, help="where others disturb it")
     parser.add_argument("--agent-none", action="store_true", help="no agent on the server")
+    parser.add_argument("--metrics", action="store_true", help="node_exporter in place of it")
     parser.add_argument("--ordinary", action="store_true", help="the server's agent has no rights")
     parser.add_argument("--no-iperf3", dest="beside", action="store_false", help="do not compare")
     parser.add_argument("--reports", type=Path, metavar="DIR", help="keep each report there")
@@ -95,12 +96,20 @@ def main() -> int:
     if options.list:
         print("\n".join(each.name for each in worlds))
         return ALL_RIGHT
-    agent = not options.agent_none
-    terms = Terms(options.budget, agent, options.ordinary, options.beside, options.reports)
+    agent = not (options.agent_none or options.metrics)
+    terms = Terms(
+        options.budget,
+        agent,
+        options.ordinary,
+        metrics=options.metrics,
+        beside=options.beside,
+        reports=options.reports,
+    )
     lacks = [] if options.saved else missing()
     if lacks:
         print("not run: " + "; ".join(lacks), file=sys.stderr)
         return NO_LAB
+    kind = "metrics" if options.metrics else "agent" if agent else "none"
     results: list[Result] = []
     if options.saved:
         runs = judged_again(options.saved, worlds, terms)
@@ -112,7 +121,7 @@ def main() -> int:
             show(ran)
         if options.results:
             with RESULTS.open("a", encoding="utf-8") as file:
-                file.writelines(_rows(ran, _tree(), "agent" if agent else "none"))
+                file.writelines(_rows(ran, _tree(), kind))
         if options.json:
             document = {"runs": [asdict(each) for each in results], "tally": asdict(tally(results))}
             options.json.write_text(json.dumps(document, indent=1) + "\n")

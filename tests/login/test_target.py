@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bottleneck.login.target import (
+    MetricsUrl,
     NamedDevice,
     NamedFile,
     Target,
@@ -15,6 +16,7 @@ from bottleneck.login.target import (
     parse,
     parse_device,
     parse_file,
+    parse_metrics,
     parse_peer,
     spelling_hint,
 )
@@ -221,6 +223,27 @@ def test_a_block_device_is_no_file_and_the_other_way_round(tmp_path: Path) -> No
             parse_file(node, None)
     finally:
         subprocess.run(["losetup", "--detach", node], check=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "url", "name"),
+    [
+        ("http://nas:9100/metrics", MetricsUrl("nas", 9100, "/metrics", False), None),
+        ("https://nas", MetricsUrl("nas", 443, "/metrics", True), "https://nas:443/metrics"),
+        ("http://[fd00::1]:9922/m", MetricsUrl("fd00::1", 9922, "/m", False), None),
+    ],
+)
+def test_an_address_of_metrics_is_understood_and_named_again(text, url, name):
+    assert parse_metrics(text) == url and url.name == (name or text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "nas:9100", "ftp://nas/m", "http://", "http://me:pw@nas/", "http://nas/a b"]
+)
+def test_any_other_address_of_metrics_is_refused_without_its_secret(text):
+    with pytest.raises(Refused, match="--metrics: ") as refused:
+        parse_metrics(text)
+    assert refused.value.kind == "usage" and "pw" not in refused.value.text
 
 
 @pytest.mark.parametrize(

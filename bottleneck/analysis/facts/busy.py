@@ -14,7 +14,7 @@ from bottleneck.analysis.attribution import patterns
 from bottleneck.analysis.attribution.shares import BOTH, THREADS_UNSEEN
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.attribution.views import best, is_far_and_empty, is_without_queue
-from bottleneck.analysis.facts.counters import counter_facts, cpu_counted, memory_wait
+from bottleneck.analysis.facts.counters import counter_facts, cpu_counted, disk_counted, memory_wait
 from bottleneck.analysis.facts.record import (
     BUSY,
     NETWORK,
@@ -118,6 +118,7 @@ def _one_end(
     parts: list[Part] = [("disk", hidden), ("cpu", hidden), ("smb", steps.other(copy.initiator))]
     # If the other host was too busy for looks, its counters still show its CPU's use.
     other = () if copy.step is None else cpu_counted(report, copy.step, hidden)
+    other = (*other, *disk_counted(report, copy, hidden))
     unseen = frozenset(parts) - {each.part for each in other}
     facts = (*facts, *other)
     socket = timed.connection(timed.asking)

@@ -31,6 +31,9 @@ ARRIVED_RATIO = 1.25
 LEAST_WAIT_SECONDS, LEAST_TRIPS = 0.01, 10.0
 LITTLE_BYTES = 64 << 10
 MOSTLY_OTHERS_RATIO = 0.5
+IN_FLIGHT_RATIO, WAITING_RATIO = 0.5, 0.3
+"""Share of time with I/O in flight of a disk that is at work whatever else is known; most share in
+which a task waited for I/O, of a disk that is believed to be idle."""
 LEAST_COST_RATIO = 0.02
 """Share of a CPU that a copy has to take, to show where that CPU would be full."""
 SELDOM_RATIO = 0.1
@@ -57,7 +60,7 @@ def cpu_counted(report: Report, step: MeasuredStep, side: str) -> tuple[Fact, ..
     run = usage.busiest_process_ratio
     total = usage.copy_cpu_seconds / usage.wall_seconds
     wait = (usage.run_delay_seconds or 0.0) / usage.wall_seconds
-    share = run + wait * min(1.0, run / total) if total > 0 else run
+    share = run + wait * (min(1.0, run / total) if total > 0 else 1.0)
     interrupts = usage.softirq_ratio * len(usage.core_busy_ratios)
     load = load_of(report, step, side)
     full = load.all_cores_ratio if load is not None and load.is_full else 0.0
@@ -66,6 +69,24 @@ def cpu_counted(report: Report, step: MeasuredStep, side: str) -> tuple[Fact, ..
     stopped, swapping = usage.throttled_ratio or 0.0, memory_wait(usage)
     share = min(1.0, max(share, stopped, interrupts, full, swapping))
     return (_rough(("cpu", side), share, f"ran or waited for a core for {share:.0%} of the time"),)
+
+
+def is_seen_at_work(step: MeasuredStep, side: str) -> bool:
+    """Whether counters show a disk at work in most of a step's time."""
+    usage = step.usage(side)
+    return usage is not None and (usage.device_busy_ratio or 0.0) >= IN_FLIGHT_RATIO
+
+
+def disk_counted(report: Report, copy: Copy, side: str) -> tuple[Fact, ...]:
+    """Returns the time in which a disk had work, where the server itself tells it by --metrics."""
+    usage = None if copy.step is None or report.server is not None else copy.step.usage(side)
+    if usage is None or usage.device_busy_ratio is None or side == "client":
+        return ()
+    use, waiting = usage.device_busy_ratio, usage.io_waiting_ratio
+    if use < IN_FLIGHT_RATIO and (waiting is None or waiting > WAITING_RATIO):
+        # A limit before the device, as of a cgroup, holds I/O back that is not in flight yet.
+        return ()
+    return (_rough(("disk", side), use, f"had I/O in flight for {use:.0%} of the time"),)
 
 
 def cost_facts(

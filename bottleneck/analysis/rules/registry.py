@@ -9,8 +9,7 @@ from bottleneck.analysis import link_end
 from bottleneck.analysis.claim import Cause
 from bottleneck.analysis.evidence.copies import Evidence
 from bottleneck.analysis.finding import Claim, WordError
-from bottleneck.analysis.rules import captured, instrument, running
-from bottleneck.analysis.rules.bus import links
+from bottleneck.analysis.rules import bus, captured, instrument, running
 from bottleneck.analysis.rules.cpu import cores, quota
 from bottleneck.analysis.rules.disk import alone, seek, sync, write, zone
 from bottleneck.analysis.rules.disk import contention as disk_contention
@@ -24,7 +23,7 @@ Rule = Callable[[Evidence], Iterator[Claim | str]]
 BEHIND_A_DISK: tuple[alone.Behind, ...] = (swap.claims, disk_contention.claims, seek.claims) + (
     zone.claims,
     sync.claims,
-    links.disk_claims,
+    bus.disk_claims,
 )
 """Rules of the causes behind the rate of a disk; the first that yields a claim counts."""
 
@@ -32,7 +31,7 @@ OF_ANY_COPY: tuple[Rule, ...] = (
     partial(alone.rule, behind=BEHIND_A_DISK, confirmed=write.confirmed_claim),
     link_rate.rule,
     duplex.rule,
-    links.rule,
+    bus.rule,
 )
 OF_MADE_COPIES: tuple[Rule, ...] = (
     (contention.rule, cores.rule, instrument.rule, round_trips.rule, mount.rule)
@@ -71,7 +70,7 @@ BY_WORDS: dict[tuple[str, str], Cause] = {
         + (wrong_path.CAUSE, RECEIVE_WINDOW, SEND_BUFFER, PINNED_WINDOW)
         + (round_trips.CAUSE, dialect.CAUSE, signing.SIGNING, signing.ENCRYPTION)
         + (server_software.CAUSE, cores.ONE_CORE, cores.ALL_CORES, quota.CAUSE, quota.CONTENTION)
-        + (cache_size.CAUSE, writeback.CAUSE, swap.CAUSE, links.PCIE, links.USB, instrument.CAUSE)
+        + (cache_size.CAUSE, writeback.CAUSE, swap.CAUSE, bus.PCIE, bus.USB, instrument.CAUSE)
     )
 }
 """Causes by component and word."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from bottleneck.analysis.claim import GAP, SURE, claim
 from bottleneck.analysis.disk_zones import disk_steps
 from bottleneck.analysis.evidence.copies import Evidence, hindrance_text, smb_steps
+from bottleneck.analysis.facts.counters import is_seen_at_work
 from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.rules.disk.alone import WRITE
 from bottleneck.analysis.steps import dialect_name
@@ -150,8 +151,9 @@ def rule(evidence: Evidence) -> Iterator[Claim]:
 
 
 def _claims_by_flushes(evidence: Evidence, copy: str = "The copy") -> Iterator[Claim]:
-    flush = flush_times(evidence) if evidence.sees_client_only else _disk_flushes(evidence)
-    rate, lone = evidence.rate.median, evidence.sees_client_only
+    lone = evidence.sees_client_only and not is_seen_at_work(evidence.step, "server")
+    flush = flush_times(evidence) if lone else _disk_flushes(evidence)
+    rate = evidence.rate.median
     if flush is None or flush.ratio < MOSTLY_RATIO:
         return
     level = max(rate, flush.bytes_per_second)

@@ -18,7 +18,7 @@ from bottleneck.analysis.finding import Claim
 from bottleneck.analysis.interface_facts import NOTHING, Behind
 from bottleneck.analysis.load import load
 from bottleneck.analysis.noise import SINGLE_RATIO
-from bottleneck.analysis.rules.bus import links as bus
+from bottleneck.analysis.rules import bus
 from bottleneck.analysis.rules.instrument import tool_ceiling
 from bottleneck.analysis.rules.network import duplex, loss
 from bottleneck.analysis.steps import MeasuredStep

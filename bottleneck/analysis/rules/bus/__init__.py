@@ -1,1 +1,0 @@
-"""Slots and buses of cards and disks."""
