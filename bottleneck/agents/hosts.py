@@ -7,7 +7,7 @@ import queue
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -272,7 +272,6 @@ class Host(replies.Stream):
         samples: list[Sample] = []
         counts: list[Any] = []
         others: list[Any] = []
-        ends_of_other = watch_too.ends if watch_too is not None else lambda _: None
         with self._end_on_error(number, name, setting, samples, watch_too):
             while True:
                 reply = self.next(number, until, name)
@@ -285,15 +284,15 @@ class Host(replies.Stream):
                 if "counters" in reply and len(counts) < 2:
                     counts.append(reply["counters"])
                     if watch_too is not None:
-                        others.append(watch_too.tell("counters"))
+                        until += _seconds_of(lambda: others.append(watch_too.tell("counters")))
                     if ended is not None and len(counts) > 1:
-                        until += _seconds_of(ended, self.ends(counts), ends_of_other(others))
+                        until += _seconds_of(ended, _ends(counts), _ends(others))
                     self._write(protocol.encode({"id": number, "do": "continue"}))
                 if progress is not None:
                     progress(samples[-1])
         if len(counts) < 2 or not replies.is_window(samples):
             raise PartlyRan("the test gave no complete result", tuple(samples), False)
-        return Result(tuple(samples), details, self.ends(counts), ends_of_other(others))
+        return Result(tuple(samples), details, _ends(counts), _ends(others))
 
     @contextmanager
     def _end_on_error(
@@ -329,10 +328,6 @@ class Host(replies.Stream):
             raise
         finally:
             self.replies.forget(number)
-
-    def ends(self, counters: Sequence[Any]) -> Pair:
-        """Returns the counters at both ends of a window."""
-        return counters[0], counters[-1]
 
     def why_lost(self) -> str:
         """Asks for a sign of life; returns why none comes, or empty."""
@@ -370,6 +365,11 @@ class Host(replies.Stream):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _ends(counters: list[Any]) -> Any:
+    """Returns the counters at both ends of a window; None: there are none."""
+    return (counters[0], counters[-1]) if counters else None
 
 
 def _finish_samples(samples: list[Sample], finish: Callable[[], float]) -> None:

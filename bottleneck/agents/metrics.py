@@ -1,8 +1,8 @@
 """A server's own counters where no agent runs: node_exporter's or Samba's endpoint, read by HTTP.
 
 Sources: Prometheus' text format 0.0.4; node_exporter's collectors cpu, diskstats, netdev, meminfo
-and pressure; source3/utils/smb_prometheus_endpoint.c of Samba 4.23. Who used the CPU is not in
-them: what exceeds the use before the first test counts as the copy's.
+and pressure; source3/utils/smb_prometheus_endpoint.c of Samba 4.23. They do not contain which
+process used the CPU, nor the share's disk and network card: what is ambiguous is left out.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import http.client
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -23,25 +23,34 @@ from probes.host.memory import Pressure
 from probes.system.child import NoAnswer, call_until
 from probes.system.proc import CoreTimes, DeviceCounts, Memory, ThreadTimes
 
-READ_SECONDS = 5.0
-MOST_BYTES = 16 << 20
+READ_SECONDS = 1.5
+"""Limit of one reading: the test waits for it."""
 IDLE_SECONDS = 1.0
-"""Least time before the first test that shows how busy the CPU is without it."""
+"""Time before the run in which the CPU's use by others is learned."""
+MOST_BYTES, MOST_LINE, MOST_CORES, MOST_VALUE = 16 << 20, 500, 4096, 1e18
+"""Limits of a text, of its lines' characters and of what is believed."""
 NEEDED = re.compile(
-    r"^(node_(?:cpu_seconds_total|disk_io_time_seconds_total|disk_(?:read|written)_bytes_total|"
+    r"(node_(?:cpu_seconds_total|disk_io_time_seconds_total|disk_(?:read|written)_bytes_total|"
     r"network_(?:receive|transmit)_bytes_total|memory_\w+_bytes|pressure_\w+_waiting_seconds_total)"
-    r"|smb_cpu_seconds_total) *(?:\{([^}\n]*)\})? ([0-9][0-9.e+-]*) *(?:\d+)?$",
-    re.MULTILINE,
+    r"|smb_cpu_seconds_total) *(?:\{([^{}]*)\})? +([0-9.eE+-]{1,40})(?: [0-9]+)?"
 )
-FULL_RATIO = 0.85
-"""Least busy share of each core at which a copy waits for one, if anybody does."""
 LABEL = re.compile(r'(\w+)="([^"]*)"')
 FREE = ("idle", "iowait", "nice")
 """Modes of a core's time that others leave to a copy."""
-IN_USER = ("guest", "guest_nice")
+CONTAINED = ("guest", "guest_nice")
 """Modes of a core's time that other modes contain."""
-Labels = tuple[str, ...]
-"""Values of a sample's labels, in the order of their names."""
+VIRTUAL = re.compile(r"lo$|veth|docker|br-|virbr|cni|tap|tun|ifb|dummy|wg|zt|tailscale")
+"""Interfaces that are no card towards the client."""
+CPU, SMBD = "node_cpu_seconds_total", "smb_cpu_seconds_total"
+SENT, RECEIVED = "node_network_transmit_bytes_total", "node_network_receive_bytes_total"
+READ, WRITTEN = "node_disk_read_bytes_total", "node_disk_written_bytes_total"
+BUSY = "node_disk_io_time_seconds_total"
+CARRIED_RATIO, ALIKE_RATIO = 0.7, 1.5
+"""Least bytes of a device that took part in a copy, over the copy's; most ratio of the bytes of
+devices that are layers of one."""
+KNOWN_RATIO, QUIET_RATIO = 0.2, 0.02
+"""Most use of a core by the copy that may have been on other cores; most use by Samba's other
+processes before the run."""
 
 
 class NoMetrics(Exception):
@@ -53,29 +62,28 @@ class Reading:
     """Samples at one moment of this host's clock."""
 
     clock_seconds: float
-    samples: Mapping[str, Mapping[Labels, float]]
+    samples: Mapping[str, Mapping[tuple[str, str], float]]
+    """By their name, then by device or core, and mode."""
 
-    def sum(self, name: str, *labels: str) -> float | None:
-        """Returns a sample, or the sum of those that have the labels; None: there is none."""
-        values = [
-            value for key, value in self.samples.get(name, {}).items() if set(labels) <= set(key)
-        ]
-        return sum(values) if values else None
+    def value(self, name: str, device: str = "") -> float | None:
+        """Returns a sample; None: there is none."""
+        return self.samples.get(name, {}).get((device, ""))
 
     def cores(self) -> dict[int, CoreTimes]:
-        """Returns the cores' times by their number; Samba's alone: its processes as one core."""
+        """Returns the cores' times by number; where Samba alone counts, its processes as one."""
         modes: dict[int, dict[str, float]] = {}
-        for (core, mode), value in self.samples.get("node_cpu_seconds_total", {}).items():
-            if core.isdecimal() and mode not in IN_USER:
+        for (core, mode), value in self.samples.get(CPU, {}).items():
+            if core.isdecimal() and mode not in CONTAINED:
                 modes.setdefault(int(core), {})[mode] = value
-        if modes or self.smbd_seconds is None:
+        smbd = self.smbd_seconds()
+        if modes or smbd is None:
             return {core: _core_times(core, each) for core, each in modes.items()}
-        return {0: CoreTimes(0, self.smbd_seconds, 0.0, 0.0, self.clock_seconds)}
+        return {0: CoreTimes(0, smbd, 0.0, 0.0, self.clock_seconds)}
 
-    @property
     def smbd_seconds(self) -> float | None:
-        """CPU time of the file server's processes; None: Samba does not report it here."""
-        return self.sum("smb_cpu_seconds_total", "")
+        """Returns the CPU time of Samba's processes; None: Samba does not report it here."""
+        by_mode = self.samples.get(SMBD)
+        return None if by_mode is None else sum(by_mode.values())
 
 
 def _core_times(core: int, modes: Mapping[str, float]) -> CoreTimes:
@@ -86,15 +94,23 @@ def _core_times(core: int, modes: Mapping[str, float]) -> CoreTimes:
 
 
 def parse(text: str, clock_seconds: float) -> Reading:
-    """Returns the needed samples of a text. Raises NoMetrics where there is none of CPU time."""
-    samples: dict[str, dict[Labels, float]] = {}
-    for name, labels, value in NEEDED.findall(text):
-        key = tuple(content for _, content in sorted(LABEL.findall(labels)))
-        try:
-            samples.setdefault(name, {})[key] = float(value)
-        except ValueError:
-            raise NoMetrics(f"{value[:40]} is no number") from None
+    """Returns the needed samples of a text. Raises NoMetrics where it has no CPU time of a host."""
+    samples: dict[str, dict[tuple[str, str], float]] = {}
+    lines = (line.strip() for line in text.split("\n") if len(line) <= MOST_LINE)
+    for match in filter(None, map(NEEDED.fullmatch, lines)):
+        labels: dict[str, str] = dict(LABEL.findall(match[2] or ""))
+        key = labels.get("cpu", labels.get("device", "")), labels.get("mode", "")
+        values = samples.setdefault(match[1], {})
+        if labels.get("share"):
+            continue
+        if key in values:
+            raise NoMetrics("its text is of several hosts")
+        values[key] = float(match[3])
+        if not values[key] < MOST_VALUE:
+            raise NoMetrics(f"{match[3]} is out of range")
     reading = Reading(clock_seconds, samples)
+    if len(reading.cores()) > MOST_CORES:
+        raise NoMetrics(f"more than {MOST_CORES} cores")
     if not reading.cores():
         raise NoMetrics("no CPU time in its text; use node_exporter's /metrics, or Samba's")
     return reading
@@ -107,58 +123,80 @@ class MetricsEndpoint:
     url: MetricsUrl
     note: Callable[[str], None]
     """Receives a failure of a later reading."""
-    first_reading: Reading | None = None
-    """Reading at the start of the run, until the idle use is known."""
-    idle: dict[int, float] = field(default_factory=dict)
-    """Busy share of each core before the first test."""
+    is_lost: bool = False
+    """Whether a reading failed: another one could take as long."""
+    idle_cores: float = 0.0
+    """Cores, or Samba's processes as cores, that others used before the run."""
 
     def connect(self) -> MetricsEndpoint:
-        """Reads it once. Raises Refused where there are no counters."""
+        """Reads it twice. Raises Refused where there are no counters."""
         try:
-            self.first_reading = self._read()
+            first = self._read()
+            time.sleep(IDLE_SECONDS)
+            last = self._read()
         except NoMetrics as error:
             text = f"{self.url.name}: the server's metrics: {error}; check --metrics"
             raise Refused("unreachable", text) from None
+        seconds = last.clock_seconds - first.clock_seconds
+        self.idle_cores = sum(_uses(first, last)) / seconds if seconds > 0 else 0.0
         return self
 
     def tell(self, do: str) -> Reading | None:
         """Reads the counters; None: they could not be read, which is noted."""
         del do
+        if self.is_lost:
+            return None
         try:
-            if self.first_reading is not None:
-                self._learn_idle(self.first_reading)
-                self.first_reading = None
             return self._read()
         except NoMetrics as error:
-            self.note(f"{self.url.name}: the server's metrics: {error}")
+            self.is_lost = True
+            self.note(f"{self.url.name}: the server's metrics: {error}; not read any more")
             return None
-
-    def _learn_idle(self, first: Reading) -> None:
-        """Sets how busy the CPU is while nothing is copied."""
-        time.sleep(max(0.0, first.clock_seconds + IDLE_SECONDS - time.monotonic()))
-        reading = self._read()
-        self.idle = _used(first, reading, reading.clock_seconds - first.clock_seconds)
 
     def why_lost(self) -> str:
         """Returns why the server is lost, which an endpoint does not show."""
         return ""
 
-    def ends(self, readings: Iterable[Reading | None]) -> tuple[Any, Any] | None:
-        """Returns the counters of a window as an agent's; None: one of them could not be read."""
+    def counters(
+        self, readings: Iterable[Reading | None], moved_bytes: int, pushes: bool
+    ) -> tuple[Any, Any] | None:
+        """Returns the counters of a window as an agent's; None: they are not known.
+
+        moved_bytes, pushes: payload of the test, and whether the server received it.
+        """
         first, *_, last = readings
         if first is None or last is None or last.clock_seconds <= first.clock_seconds:
             return None
-        disk = _busiest(first, last, "node_disk_io_time_seconds_total")
-        interface = _busiest(first, last, "node_network_transmit_bytes_total", RECEIVED)
-        busy = _used(first, last, last.clock_seconds - first.clock_seconds).values()
-        is_full = bool(busy) and min(busy) >= FULL_RATIO
-        counters = partial(_counters, first, disk, interface, self.idle, is_full)
-        return typed.to_plain(counters(first)), typed.to_plain(counters(last))
+        seconds = last.clock_seconds - first.clock_seconds
+        uses, others = _uses(first, last), self.idle_cores * seconds
+        copy_seconds = max(0.0, sum(uses) - others)
+        # A thread moves between cores; so may others' work that was on another core before.
+        in_one_core = min(copy_seconds, max(uses, default=0.0) - others)
+        is_spread = min(copy_seconds, seconds) - in_one_core > KNOWN_RATIO * seconds
+        is_noisy = CPU not in first.samples and others > QUIET_RATIO * seconds
+        cores = sorted(first.cores().keys() & last.cores().keys())
+        if is_spread or is_noisy:
+            cores, copy_seconds = [], 0.0
+        carrier = partial(_carrier, first, last, CARRIED_RATIO * moved_bytes)
+        counters = partial(
+            _counters,
+            cores=cores,
+            disk=carrier(WRITTEN if pushes else READ),
+            interface=carrier(RECEIVED if pushes else SENT),
+        )
+        start, end = (
+            counters(first),
+            counters(last, copy_seconds=copy_seconds, other_seconds=others),
+        )
+        return typed.to_plain(start), typed.to_plain(end)
 
     def _read(self) -> Reading:
-        try:
-            text = call_until("HTTP", time.monotonic() + READ_SECONDS, self._fetch)
+        def work() -> Reading:
+            text = self._fetch()
             return parse(text, time.monotonic())
+
+        try:
+            return call_until("HTTP", time.monotonic() + READ_SECONDS, work)
         except (NoAnswer, OSError, http.client.HTTPException, ValueError) as error:
             raise NoMetrics(str(error) or type(error).__name__) from None
 
@@ -178,97 +216,78 @@ class MetricsEndpoint:
         return content.decode("utf-8", "replace")
 
 
-RECEIVED = "node_network_receive_bytes_total"
-
-
-def _used(first: Reading, last: Reading, seconds: float) -> dict[int, float]:
-    """Returns the busy seconds of each core per second, without interrupts and stolen time."""
-    earlier = first.cores()
-    return {
-        core: max(0.0, _own_seconds(now) - _own_seconds(earlier[core])) / seconds
-        for core, now in last.cores().items()
-        if core in earlier
-    }
+def _uses(first: Reading, last: Reading) -> list[float]:
+    """Returns the seconds of each core without interrupts; of Samba's processes if it counts."""
+    smbd = first.smbd_seconds(), last.smbd_seconds()
+    if smbd[0] is not None and smbd[1] is not None:
+        return [max(0.0, smbd[1] - smbd[0])]
+    earlier, later = first.cores(), last.cores()
+    common = earlier.keys() & later.keys()
+    return [max(0.0, _own_seconds(later[core]) - _own_seconds(earlier[core])) for core in common]
 
 
 def _own_seconds(core: CoreTimes) -> float:
     return core.busy_seconds - core.interrupt_seconds - core.stolen_seconds
 
 
-def _busiest(first: Reading, last: Reading, *names: str) -> str | None:
-    """Returns the device whose counters grew most; None: none is counted."""
-    growth: dict[str, float] = {}
-    for name in names:
-        for key, value in last.samples.get(name, {}).items():
-            old = first.samples.get(name, {}).get(key)
-            if old is not None and key:
-                growth[key[0]] = growth.get(key[0], 0.0) + value - old
-    return max(growth, key=lambda device: growth[device], default=None)
+def _carrier(first: Reading, last: Reading, least_bytes: float, name: str) -> str | None:
+    """Returns the device whose bytes grew so much; None: there is none, or several unlike ones."""
+    growth = {
+        device: value - (first.value(name, device) or 0.0)
+        for device, _ in last.samples.get(name, {})
+        if not VIRTUAL.match(device) and (value := last.value(name, device)) is not None
+    }
+    carriers = [each for each in growth if 0 < least_bytes <= growth[each]]
+    grown = sorted(growth[each] for each in carriers)
+    if not grown or grown[-1] > ALIKE_RATIO * grown[0]:
+        return None
+    # Of a disk's layers the busiest.
+    return max(carriers, key=lambda each: (last.value(BUSY, each) or 0.0, growth[each]))
 
 
 def _counters(
-    first: Reading,
+    reading: Reading,
+    cores: list[int],
     disk: str | None,
     interface: str | None,
-    idle: Mapping[int, float],
-    is_full: bool,
-    reading: Reading,
+    copy_seconds: float = 0.0,
+    other_seconds: float = 0.0,
 ) -> Counters:
-    passed = reading.clock_seconds - first.clock_seconds
-    cores = reading.cores()
-    # While cores are idle, those who wait for one are hardly the copy's.
-    waited = reading.sum("node_pressure_cpu_waiting_seconds_total") if is_full else None
-    threads = [
-        ThreadTimes(core, max(0.0, _own_seconds(each) - idle.get(core, 0.0) * passed), waited)
-        for core, each in cores.items()
-    ]
-    others = sum(idle.values()) * passed
-    if (smbd := reading.smbd_seconds) is not None:
-        # Of all its processes: one copy is mostly the work of one.
-        threads, others = [ThreadTimes(0, smbd, None)], 0.0
+    """Returns a reading as an agent's counters; CPU times of processes since the first."""
+    by_core = reading.cores()
     return Counters(
         clock_seconds=reading.clock_seconds,
-        cores=tuple(cores[core] for core in sorted(cores)),
+        cores=tuple(by_core[core] for core in cores),
         processes=(),
-        threads=tuple(threads),
-        other_cpu_seconds=others,
-        others_complete=smbd is None,
+        threads=(ThreadTimes(0, copy_seconds, None),),
+        other_cpu_seconds=other_seconds,
+        others_complete=reading.smbd_seconds() is None,
         memory=_memory(reading),
-        traffic=_traffic(reading, interface),
-        device=_device(reading, disk),
+        traffic=None if interface is None else _amounts(reading, interface, SENT, RECEIVED),
+        device=None if disk is None else _device(reading, disk),
         pressure=Pressure(
-            memory_waiting_seconds=reading.sum("node_pressure_memory_waiting_seconds_total"),
-            io_waiting_seconds=reading.sum("node_pressure_io_waiting_seconds_total"),
+            memory_waiting_seconds=reading.value("node_pressure_memory_waiting_seconds_total"),
+            io_waiting_seconds=reading.value("node_pressure_io_waiting_seconds_total"),
         ),
     )
+
+
+def _amounts(reading: Reading, device: str, *names: str) -> tuple[int, ...]:
+    return tuple(int(reading.value(name, device) or 0.0) for name in names)
+
+
+def _device(reading: Reading, disk: str) -> DeviceCounts:
+    read, written = _amounts(reading, disk, READ, WRITTEN)
+    return DeviceCounts(0, read, 0, written, reading.value(BUSY, disk) or 0.0)
 
 
 def _memory(reading: Reading) -> Memory | None:
     """Returns the memory; what programs could get at once counts as not in use."""
     names = "MemTotal MemAvailable Cached Dirty Writeback"
     total, free, cached, dirty, writeback = (
-        reading.sum(f"node_memory_{name}_bytes") for name in names.split()
+        reading.value(f"node_memory_{name}_bytes") for name in names.split()
     )
     if total is None or free is None:
         return None
     unwritten = None if dirty is None else int(dirty + (writeback or 0.0))
-    return Memory(int(total), int(total - free), int(cached or 0.0), unwritten)
-
-
-def _traffic(reading: Reading, interface: str | None) -> tuple[int, int] | None:
-    if interface is None:
-        return None
-    names = ("node_network_transmit_bytes_total", RECEIVED)
-    sent, received = (int(reading.sum(name, interface) or 0.0) for name in names)
-    return sent, received
-
-
-def _device(reading: Reading, disk: str | None) -> DeviceCounts | None:
-    busy = None if disk is None else reading.sum("node_disk_io_time_seconds_total", disk)
-    if disk is None or busy is None:
-        return None
-    read, written = (
-        int(reading.sum(f"node_disk_{name}_bytes_total", disk) or 0.0)
-        for name in ("read", "written")
-    )
-    return DeviceCounts(0, read, 0, written, busy)
+    return Memory(int(total), int(max(0.0, total - free)), int(cached or 0.0), unwritten)

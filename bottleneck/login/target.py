@@ -321,7 +321,7 @@ class MetricsUrl:
 
 def parse_metrics(text: str) -> MetricsUrl:
     """Parses `http://host[:port]/path`, or https. Raises Refused, "usage"."""
-    parts = re.fullmatch(r"http(s?)://([^/?#]+)(/[!-~]{0,200})?", text)
+    parts = re.fullmatch(r"http(s?)://([^/?#]+)(/[^\s?#]{0,200})?", text)
     if parts is None:
         raise Refused("usage", "--metrics: must be http://host[:port]/metrics")
     try:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from bottleneck.agents.hosts import Result, StageError
+from bottleneck.agents.hosts import Host, Result, StageError
+from bottleneck.agents.metrics import MetricsEndpoint
 from bottleneck.report.report import Report
 from bottleneck.run import plan, world
 from bottleneck.run.clock import Clock
@@ -174,11 +175,7 @@ def execute(task: Task, world: World, files: Files, clock: Clock, log: Log) -> R
     """
     initiate = world.hosts[plan.side(task.step.initiator)].initiate
     start = partial(initiate, task.engine or task.step.stage, task.setting)
-    other = (
-        (world.hosts.get(OTHER[plan.side(task.step.initiator)]) or world.metrics)
-        if task.both
-        else None
-    )
+    other = _other_end(task, world) if task.both else None
     opened: list[float] = []
 
     def progress(sample: Sample) -> None:
@@ -188,13 +185,27 @@ def execute(task: Task, world: World, files: Files, clock: Clock, log: Log) -> R
     with ExitStack() as stack:
         peer = _open_peer(task, world, stack)
         if not task.is_shown:
-            return start(peer, task.seconds, other)
+            return _counted(start(peer, task.seconds, other), task.setting, world)
         with watch_copy(world, files, log, task.step, peer, task.seconds) as watches:
             ran = start(peer, task.seconds, other, progress, task.finish, watches.finish)
-    observed = watches.annotate(ran)
+    observed = watches.annotate(_counted(ran, task.setting, world))
     # Time since the run began, by which copies of several hosts at once are aligned.
     timing = {"opened_after_seconds": opened[0]} if opened else {}
     return replace(observed, details={**observed.details, **timing})
+
+
+def _other_end(task: Task, world: World) -> Host | MetricsEndpoint | None:
+    """Returns who has the counters of the host that does not start a task; None: nobody."""
+    return world.hosts.get(OTHER[plan.side(task.step.initiator)]) or world.metrics
+
+
+def _counted(ran: Result, setting: Any, world: World) -> Result:
+    """Returns a run with its server's counters, where those are --metrics."""
+    if world.metrics is None or ran.responder is None:
+        return ran
+    pushes = "push" in (getattr(setting, "copy", "") or getattr(setting, "verb", ""))
+    moved_bytes = ran.samples[-1].moved_bytes
+    return replace(ran, responder=world.metrics.counters(ran.responder, moved_bytes, pushes))
 
 
 def execute_at_once(
@@ -216,14 +227,7 @@ def execute_at_once(
             return (error,) * len(tasks)
         for task, peer, into in zip(tasks, peers, ended, strict=True):
             progress = partial(_tell_sample, log, task)
-            arguments = (
-                task.step.stage,
-                task.setting,
-                peer,
-                task.seconds,
-                world.server or world.metrics,
-                progress,
-            )
+            arguments = task.step.stage, task.setting, peer, task.seconds, world.server, progress
             start = partial(world.client.initiate, *arguments)
             # Daemon threads, so that an interrupted run does not wait for them.
             threading.Thread(target=put, args=(start, into), daemon=True).start()

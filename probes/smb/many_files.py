@@ -14,7 +14,6 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import count, takewhile
 
 from probes.core.records import Endpoint
 from probes.core.stage import Refused, Unavailable
@@ -158,17 +157,6 @@ class ManyFiles:
         self.pipe.send_create(number, self.name(number), write=False)
         self._close(number, self.pipe.parse_created(self.pipe.wait().body))
         return time.perf_counter() - began
-
-    def repeat(self, number: int, send: Callable[[int], None], until: float) -> int:
-        """Sends READs or WRITEs on a file of this run, DEPTH in flight, until a moment.
-
-        send: by the number of the request. Returns the bytes that were moved.
-        """
-        self.pipe.turn(self.handles[number].id)
-        sizes: list[int] = []
-        in_time = takewhile(lambda _: time.monotonic() < until, count())
-        self._pipeline(in_time, send, lambda reply: sizes.append(reply.moved_bytes))
-        return sum(sizes)
 
     def remove(self, first: int = 0) -> None:
         """Empties the files and closes their handles, many at once: the server deletes them.

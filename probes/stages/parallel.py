@@ -1,7 +1,7 @@
 """Copies files of one size, 1, 4 and 16 at once, and names the command that copies them soonest.
 
-Each of them has a connection of its own, as those of rclone have; programs on a mounted share, and
-Windows, send all requests over one, whose most is measured beside. Client only (Python 3.11).
+Each of them has a connection of its own, as those of rclone have. From and to memory, and without
+FLUSH: the question is what the path and the server allow. Client only (Python 3.11).
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 from probes.core.field_types import Seconds, Size, Text
 from probes.core.records import Details, Endpoint, Moved, Sample
@@ -30,10 +31,12 @@ from probes.core.stage import (
 )
 from probes.files import payload
 from probes.smb import status
+from probes.smb.frames import SmbError
 from probes.smb.login import open_session
 from probes.smb.many_files import refuse_recycle_bin
 from probes.smb.pipe import round_trips
 from probes.smb.run_folder import join_path
+from probes.smb.session import Session
 from probes.stages.small_files import VERBS, SmallFiles
 from probes.system.platform import USUAL_COPIER
 
@@ -53,8 +56,8 @@ MOST_BYTES = 1024**3
 """Most payload that one push of several files may leave on the share at a time."""
 WINDOW_SHARE, ECHO_SHARE = 0.15, 0.03
 """Shares of the time: of each count of files, and of ECHOs."""
-LONGEST_FILE_SECONDS = 10.0
-"""Most time of a file, if all at once share the rate of one, at which they are tried."""
+LONGEST_SECONDS = 4.0
+"""Most time of as many files, at the rate of the most so far, at which they are copied at once."""
 WAIT_SECONDS = 40.0
 """Additional time for logins, the requests in flight when the time is over, and removal."""
 MANY = 1000
@@ -146,10 +149,10 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     peer: host, port, share, access and folder, the run's.
 
     Returns:
-        cells: {files_at_once, bytes_per_second} of each count that the server allowed;
-        one_connection_bytes_per_second: with all requests over one connection; command: the text
-        for this host's system, its seconds for so many files, those of one_at_a_time_seconds, and
-        whether it needs these at_least; rtt_seconds, hash_ok.
+        cells: {files_at_once, bytes_per_second} of each count that the server allowed; command: the
+        text for this host's system, its seconds for so many files, those of one_at_a_time_seconds,
+        and whether it needs these at_least; core_ratio: this tool's use of a core, at the fastest
+        count; rtt_seconds, login_seconds; hash_ok: None for pushes, which are not read back.
 
     Raises Refused, Unavailable, SmbError, ValueError.
     """
@@ -161,46 +164,48 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
         ExitStack() as stack,
     ):
         program = PROGRAMS[USUAL_COPIER]
-        group = _Group(setting, peer, program, stack)
+        group = _Group(setting, peer, program)
+        stack.push(partial(group.keep, 0))
         trip = group.rtt_seconds()
-        one_connection = group.stream().bytes_per_second
-        cells: dict[int, float] = {}
-        for count in FILES_AT_ONCE:
-            if not group.is_short(count, cells) or not group.connect(count):
+        cells = {1: group.copy(1).bytes_per_second}
+        for count in FILES_AT_ONCE[1:]:
+            if (rate := group.try_copy(count, max(cells.values()))) is None:
                 break
-            cells[count] = group.copy(count).bytes_per_second
+            cells[count] = rate
+        best = max(cells, key=lambda count: cells[count])
+        group.keep(best)
+        began = time.process_time()
         yield Sample(0.0, 0)
-        total = group.copy(max(cells, key=lambda count: cells[count]))
+        total = group.copy(best)
+        core_ratio = (time.process_time() - began) / total.seconds
         yield Last(total.seconds, total.moved_bytes)
-        group.run(len(group.files), SmallFiles.remove)
+        # The lower of two: a gain that does not last is none.
+        cells[best] = min(cells[best], total.bytes_per_second)
+        group.run(best, SmallFiles.remove)
         login = statistics.median(group.logins)
-        intact, facts = all(each.intact for each in group.files), group.details
+        intact = all(each.intact for each in group.files) if setting.verb == "pull" else None
     return {
         "cells": [{"files_at_once": n, "bytes_per_second": rate} for n, rate in cells.items()],
-        "one_connection_bytes_per_second": one_connection,
-        "command": best_command(program, setting.file_bytes, cells, one_connection, login),
+        "command": best_command(program, setting.file_bytes, cells, login),
+        "core_ratio": core_ratio,
         "rtt_seconds": trip,
         "login_seconds": login,
         "hash_ok": intact,
-        **facts,
+        **group.details,
     }
 
 
 def best_command(
-    program: Program, file_bytes: int, cells: dict[int, float], one_connection: float, login: float
+    program: Program, file_bytes: int, cells: dict[int, float], login: float
 ) -> Details:
     """Returns the command for the fewest files at once that take hardly longer than any number.
 
-    cells: bytes per second by files at once; one_connection: of all requests over one; login: its
-    seconds.
+    cells: bytes per second by files at once; login: its seconds.
     """
-    times = {}
-    for files, rate in cells.items():
-        if program.is_like_it:
-            # It logs in once, then for each connection, one after the other, while others copy.
-            times[files] = MANY * file_bytes / rate + (1 + (files - 1) / 2) * login
-        else:
-            times[files] = MANY * file_bytes / min(rate, one_connection)
+    times = {files: MANY * file_bytes / rate for files, rate in cells.items()}
+    if program.is_like_it:
+        # It logs in once, then for each connection, one after the other, while others copy.
+        times = {files: each + (1 + (files - 1) / 2) * login for files, each in times.items()}
     best = min(n for n, seconds in times.items() if seconds <= GAIN_RATIO * min(times.values()))
     return {
         "text": program.single if best == 1 else program.several.format(n=best),
@@ -219,66 +224,83 @@ class _Group:
     setting: Setting
     peer: Endpoint
     program: Program
-    stack: ExitStack
-    """Closes the sessions, which removes their files."""
+    sessions: list[ExitStack] = field(default_factory=list)
+    """Each closes one, which removes its files."""
     files: list[SmallFiles] = field(default_factory=list)
+    """Files of each session."""
     logins: list[float] = field(default_factory=list)
     """Seconds of each."""
+    making_rate: float = math.inf
+    """Bytes per second at which the last session's file was made."""
     details: Details = field(default_factory=dict)
     """Protocol of the first session."""
 
     def __post_init__(self) -> None:
         self.is_over = threading.Event()
+        self.is_signed = self.program.is_like_it and not self.setting.security
         self.ring = payload.make_ring(bytes.fromhex(self.setting.seed))
         self.deadline = time.monotonic() + self.setting.seconds + WAIT_SECONDS
         self._open()
 
-    def connect(self, count: int) -> bool:
-        """Opens sessions up to the count; returns whether the server allowed them."""
-        while len(self.files) < count:
-            try:
+    def try_copy(self, count: int, rate: float) -> float | None:
+        """Copies over so many sessions; returns bytes per second, None where that is not possible.
+
+        rate: the highest so far. What the server refuses, or breaks off, is given back at once.
+        """
+        bytes_per_second, allowed = min(rate, self.making_rate), len(self.files)
+        if count * self.setting.file_bytes > LONGEST_SECONDS * bytes_per_second:
+            return None
+        try:
+            while len(self.files) < count:
                 self._open()
-            except Refused as refused:
-                # Also a login that the first session was granted ends the run.
-                if refused.ends_run:
-                    raise
-                return False
-        return True
+            return self.copy(count).bytes_per_second
+        except Refused as refused:
+            # Also a login that the first session was granted ends the run.
+            if refused.ends_run:
+                raise
+            self.keep(allowed)
+        except (SmbError, Unavailable) as error:
+            self.keep(allowed, type(error), error)
+        return None
+
+    def keep(self, count: int, *error: Any) -> None:
+        """Closes the sessions beyond a count, which others may need; error: what broke them."""
+        while len(self.files) > count:
+            self.files.pop()
+            self.sessions.pop().__exit__(*(*error, None, None, None)[:3])
 
     def _open(self) -> None:
         setting, began = self.setting, time.monotonic()
-        security, algorithms = setting.security, tuple[str, ...]()
-        if self.program.is_like_it and not security:
-            security, algorithms = "signed", (SIGNED_BY,)
-        session = self.stack.enter_context(
-            open_session(self.peer, setting.dialect, security, algorithms)
-        )
-        self.logins.append(time.monotonic() - began)
-        pipe = self.stack.enter_context(session.pipe(session.open_folder(self.peer.folder)))
-        pipe.limit(self.deadline)
-        self.details = self.details or session.facts.protocol_details
-        path = join_path(self.peer.folder, "small")
-        requests = self.program.requests.get((setting.verb, setting.file_bytes), 0)
-        files = SmallFiles(pipe, path, setting.file_bytes, self.ring, requests)
-        files.make(1, self.deadline)
-        self.files.append(files)
+        with ExitStack() as stack:
+            session = self._log_in(stack)
+            self.logins.append(time.monotonic() - began)
+            pipe = stack.enter_context(session.pipe(session.open_folder(self.peer.folder)))
+            pipe.limit(self.deadline)
+            self.details = self.details or session.facts.protocol_details
+            path = join_path(self.peer.folder, "small")
+            requests = self.program.requests.get((setting.verb, setting.file_bytes), 0)
+            files = SmallFiles(pipe, path, setting.file_bytes, self.ring, requests)
+            began = time.monotonic()
+            files.make(1, self.deadline)
+            self.making_rate = setting.file_bytes / max(1e-9, time.monotonic() - began)
+            self.files.append(files)
+            self.sessions.append(stack.pop_all())
+
+    def _log_in(self, stack: ExitStack) -> Session:
+        dialect, security = self.setting.dialect, self.setting.security
+        if self.is_signed:
+            try:
+                signed = open_session(self.peer, dialect, "signed", (SIGNED_BY,))
+                return stack.enter_context(signed)
+            except Unavailable:
+                # It insists on encryption, or lacks the algorithm: no login was refused.
+                self.is_signed = False
+        return stack.enter_context(open_session(self.peer, dialect, security))
 
     def rtt_seconds(self) -> float:
         """Returns the median of ECHOs on the first session."""
         pipe = self.files[0].pipe
         return statistics.median(round_trips(pipe, ECHO_SHARE * self.setting.seconds))
-
-    def stream(self) -> Moved:
-        """Moves bytes of one file with many requests in flight over the first session."""
-        began = time.monotonic()
-        moved_bytes = self.files[0].stream(
-            self.setting.verb, began + WINDOW_SHARE * self.setting.seconds
-        )
-        return Moved(moved_bytes, time.monotonic() - began)
-
-    def is_short(self, count: int, cells: dict[int, float]) -> bool:
-        """Whether so many files at once end soon, even if more gain nothing."""
-        return count * self.setting.file_bytes <= LONGEST_FILE_SECONDS * cells.get(1, math.inf)
 
     def copy(self, count: int) -> Moved:
         """Copies files over so many sessions at once, each until the time is over."""
@@ -305,7 +327,9 @@ class _Group:
 
         self.run(count, work)
         if setting.verb == "push":
-            self.run(count, SmallFiles.remove_pushed)
+            self.run(count, partial(SmallFiles.remove, first=1))
+        if not any(each.moved_bytes for each in results):
+            raise Unavailable("the server opens no more files for this session")
         # Until the last ends: whoever ended before left the rest to it.
         return Moved(sum(e.moved_bytes for e in results), max(e.seconds for e in results))
 
@@ -323,15 +347,15 @@ class _Group:
             threading.Thread(target=guarded, args=(each,), daemon=True)
             for each in self.files[:count]
         ]
-        for thread in threads:
-            thread.start()
         try:
+            for thread in threads:
+                thread.start()
             for thread in threads:
                 thread.join()
         finally:
             # After Ctrl-C too: nothing else may use their sessions meanwhile.
             self.is_over.set()
-            for thread in threads:
+            for thread in filter(threading.Thread.is_alive, threads):
                 thread.join()
             self.is_over.clear()
         if errors:

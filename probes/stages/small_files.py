@@ -207,7 +207,7 @@ class SmallFiles:
         """requests: of a file that is copied, one at a time; 0: as few as can be, many at once."""
         write = pipe.prepare("write", file_bytes, DEPTH)
         read = pipe.prepare("read", file_bytes, DEPTH)
-        self.pipe, self._read_bytes, self._write_bytes = pipe, read[0], write[0]
+        self.pipe, self._write_bytes = pipe, write[0]
         if requests:
             part_bytes = -(-file_bytes // requests)
             write, read = ((min(part_bytes, size), 1) for size, _ in (write, read))
@@ -251,30 +251,9 @@ class SmallFiles:
             deque(transfer.fetch(pipe, ranges, *self._files.shapes["read"], self._take), maxlen=0)
             self._look(number)
 
-    def remove(self) -> None:
-        """Removes all files."""
-        self._files.remove()
-
-    def remove_pushed(self) -> None:
-        """Removes all files but the first."""
-        self._files.remove(first=1)
-
-    def stream(self, verb: str, until: float) -> int:
-        """Reads or writes the first file again and again, DEPTH requests in flight.
-
-        until: of time.monotonic(). Returns the bytes that were moved.
-        """
-        size = min(self._read_bytes if verb == "pull" else self._write_bytes, self._file_bytes)
-
-        def send(number: int) -> None:
-            offset = number * size % (self._file_bytes // size * size)
-            granted = self.pipe.affords(size)
-            if verb == "pull":
-                self.pipe.read(offset, self._buffer[:granted])
-            else:
-                self.pipe.write(offset, self._content(0, offset, granted))
-
-        return self._files.repeat(0, send, until)
+    def remove(self, first: int = 0) -> None:
+        """Removes the files from that number on."""
+        self._files.remove(first)
 
     def _content(self, number: int, offset: int, size: int) -> memoryview:
         return payload.block(self._ring, number * self._file_bytes + offset, size)

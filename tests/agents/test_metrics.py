@@ -1,7 +1,6 @@
 """A server's own counters, as node_exporter and Samba print them, become its use of resources."""
 
 import http.server
-import re
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,9 +25,13 @@ smb_smb2_request_inbytes {{ share="",operation="write" }} 12
 URL = MetricsUrl("127.0.0.1", 9100, "/metrics", is_secure=False)
 
 
-def used(first, last, idle=None):
-    endpoint = MetricsEndpoint(URL, note=lambda text: None, idle=idle or {})
-    pair = endpoint.ends([parse(text, 10.0 + n) for n, text in enumerate((first, last))])
+MOVED = 200 << 20
+
+
+def used(first, last, idle_cores=0.0, pushes=True, moved_bytes=MOVED):
+    endpoint = MetricsEndpoint(URL, note=lambda text: None, idle_cores=idle_cores)
+    readings = [parse(text, 10.0 + n) for n, text in enumerate((first, last))]
+    pair = endpoint.counters(readings, moved_bytes, pushes)
     return usage(*(protocol.from_plain(Counters, each) for each in pair))
 
 
@@ -43,39 +46,112 @@ def test_of_a_real_node_exporter_cores_disk_and_memory_are_read():
     load = used(BEFORE, AFTER)
     assert len(load.core_busy_ratios) == 2 and load.busiest_core_ratio < 0.05
     assert load.device_busy_ratio == pytest.approx(0.216)
-    assert 200 << 20 <= load.device_written_bytes < 202 << 20
+    assert MOVED <= load.device_written_bytes < MOVED + (2 << 20)
     assert load.memory_total_bytes == 25276502016
-    assert load.throttled_ratio is None  # a quota does not show
+    # Neither a quota nor a wait for a core shows.
+    assert load.throttled_ratio is None and load.run_delay_seconds is None
     assert load.copy_cpu_seconds == pytest.approx(0.03) and load.other_cpu_seconds == 0
 
 
-def test_what_a_core_did_before_is_others_and_the_rest_the_copys():
-    full = grown(BEFORE, 'node_cpu_seconds_total{cpu="0",mode="user"}', 10941.03 + 0.95)
-    load = used(BEFORE, full)
-    assert (load.copy_cpu_seconds, load.other_cpu_seconds) == (pytest.approx(0.95), 0)
-    load = used(BEFORE, full, {0: 0.6, 1: 0.1})
-    assert load.copy_cpu_seconds == pytest.approx(0.35)
-    assert load.other_cpu_seconds == pytest.approx(0.7)
+def busy(**seconds_by_core):
+    """Both texts, the second with so many more seconds of cores' user time."""
+    times = {"0": 10941.03, "1": 18606.85}
+    last = BEFORE
+    for core, seconds in seconds_by_core.items():
+        number = core.removeprefix("core")
+        sample = f'node_cpu_seconds_total{{cpu="{number}",mode="user"}}'
+        last = grown(last, sample, times[number] + seconds)
+    return BEFORE, last
 
 
-@pytest.mark.parametrize(("mode", "delay"), [("user", 0.5), ("idle", None), ("nice", None)])
-def test_others_wait_for_a_core_only_where_all_are_full(mode, delay):
-    text = grown(BEFORE, "node_pressure_cpu_waiting_seconds_total", 6700.947352 + 0.5)
-    seconds = {"user": 10941.03, "idle": 19674.52, "nice": 295.93}[mode]
-    text = grown(text, f'node_cpu_seconds_total{{cpu="0",mode="{mode}"}}', seconds + 1)
-    first, last = (re.sub(r'(?m)^.*cpu="1".*$', "", each) for each in (BEFORE, text))
-    assert used(first, last).run_delay_seconds == (delay and pytest.approx(delay))
+@pytest.mark.parametrize(
+    ("seconds", "idle_cores", "copy", "others"),
+    [
+        ({"core0": 0.95}, 0.0, 0.95, 0.0),
+        ({"core0": 0.95}, 0.1, 0.85, 0.1),
+        ({"core0": 0.1, "core1": 0.05}, 0.0, 0.15, 0.0),
+        ({"core0": 0.95, "core1": 0.95}, 0.0, 1.9, 0.0),
+        ({"core0": 1.0, "core1": 0.0}, 1.0, 0.0, 1.0),
+        # One thread that moved, or others' work that did: not known.
+        ({"core0": 0.5, "core1": 0.5}, 0.0, None, None),
+        ({"core0": 0.9, "core1": 0.6}, 0.6, None, None),
+    ],
+)
+def test_what_others_used_before_is_theirs_and_the_rest_the_copys_if_it_is_of_one_core(
+    seconds, idle_cores, copy, others
+):
+    load = used(*busy(**seconds), idle_cores)
+    if copy is None:
+        assert load.core_busy_ratios == ()
+    else:
+        assert load.core_busy_ratios
+        assert load.copy_cpu_seconds == pytest.approx(copy)
+        assert load.other_cpu_seconds == pytest.approx(others)
 
 
-def test_of_samba_alone_the_time_of_its_processes_is_read():
+def test_a_core_that_appears_between_has_no_time_since_its_start():
+    added = AFTER + 'node_cpu_seconds_total{cpu="7",mode="user"} 900\n'
+    load = used(BEFORE, added)
+    assert len(load.core_busy_ratios) == 2 and load.copy_cpu_seconds < 0.1
+
+
+def disks(**written):
+    return "".join(
+        f'node_disk_written_bytes_total{{device="{name}"}} {size << 20}\n'
+        f'node_disk_io_time_seconds_total{{device="{name}"}} 3\n'
+        for name, size in written.items()
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "written"),
+    [
+        # What a copy of 200 MiB cannot have written is another disk's, however busy that was.
+        (disks(sda=0, sdb=0), disks(sda=210, sdb=20), 210),
+        (disks(sda=0), disks(sda=100), None),
+        (disks(sda=0, sdb=0), disks(sda=210, sdb=900), None),
+        (disks(sda=0, md0=0), disks(sda=215, md0=205), 215),
+    ],
+)
+def test_the_disk_is_the_one_that_took_the_copys_bytes(first, last, written):
+    load = used(BEFORE + first, BEFORE + last)
+    assert load.device_written_bytes == (written and written << 20)
+    assert used(BEFORE + first, BEFORE + last, pushes=False).device_written_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("name", "received"), [("eth1", 205), ("lo", None), ("docker0", None), ("veth3", None)]
+)
+def test_the_network_card_is_the_one_that_carried_the_copys_bytes(name, received):
+    sample = 'node_network_receive_bytes_total{{device="{}"}} {}\n'
+    texts = [BEFORE + sample.format(name, size << 20) for size in (0, 205)]
+    assert used(*texts).interface_received_bytes == (received and received << 20)
+
+
+@pytest.mark.parametrize(("idle_cores", "is_known"), [(0.0, True), (0.3, False)])
+def test_of_samba_alone_the_time_of_its_processes_counts_if_nobody_else_uses_it(
+    idle_cores, is_known
+):
     first, last = (SAMBA.format(user=user, system=2.5) for user in (1.0, 1.75))
-    load = used(first, last)
-    assert load.core_busy_ratios == (0.75,) and load.copy_cpu_seconds == pytest.approx(0.75)
+    load = used(first, last, idle_cores)
+    assert load.core_busy_ratios == ((0.75,) if is_known else ())
+    assert load.copy_cpu_seconds == pytest.approx(0.75 if is_known else 0)
     assert load.device_busy_ratio is None
 
 
 @pytest.mark.parametrize(
-    "text", ["", "<html>", "node_load1 0.5\n", 'node_cpu_seconds_total{cpu="0",mode="user"} 1e+\n']
+    "text",
+    [
+        "",
+        "<html>",
+        'node_cpu_seconds_total{cpu="0",mode="user"} NaN\n',
+        'node_cpu_seconds_total{cpu="0",mode="user"} 1e400\n',
+        "\n".join(f'node_cpu_seconds_total{{cpu="{n}",mode="user"}} 1' for n in range(5000)),
+        # Two hosts in one text; a number, and labels, that take long to be searched.
+        BEFORE.replace("{cpu", '{instance="a",cpu') + BEFORE,
+        "node_cpu_seconds_total " + "1" * 1_000_000 + "x",
+        "node_cpu_seconds_total{" + "a" * 1_000_000 + "} 1",
+    ],
 )
 def test_a_text_without_cpu_time_is_refused(text):
     with pytest.raises(NoMetrics):
@@ -104,19 +180,19 @@ def served(texts, status=200):
         server.shutdown()
 
 
-def test_it_is_read_at_the_start_before_the_first_test_and_at_both_ends(monkeypatch):
+def test_it_is_read_twice_before_the_run_and_at_both_ends_of_a_test(monkeypatch):
     monkeypatch.setattr(metrics, "IDLE_SECONDS", 0.0)
     with served([BEFORE, BEFORE, BEFORE, AFTER, "lost"]) as url:
         notes = []
         endpoint = MetricsEndpoint(url, notes.append).connect()
-        assert endpoint.ends([endpoint.tell("counters"), endpoint.tell("counters")])
-        assert endpoint.idle == {0: 0.0, 1: 0.0} and not notes
-        # A later failure is noted, and that test has no counters.
-        lost = endpoint.tell("counters")
-        assert lost is None and endpoint.ends([parse(BEFORE, 1.0), lost]) is None
+        readings = [endpoint.tell("counters"), endpoint.tell("counters")]
+        assert endpoint.counters(readings, MOVED, pushes=True) and not notes
+        # A later failure is noted once, and no test has counters from then on.
+        lost = endpoint.tell("counters") or endpoint.tell("counters")
+        assert lost is None and endpoint.counters([readings[0], lost], MOVED, pushes=True) is None
     assert notes == [
         f"{url.name}: the server's metrics: no CPU time in its text; use node_exporter's "
-        "/metrics, or Samba's"
+        "/metrics, or Samba's; not read any more"
     ]
 
 

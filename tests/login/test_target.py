@@ -238,7 +238,16 @@ def test_an_address_of_metrics_is_understood_and_named_again(text, url, name):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "nas:9100", "ftp://nas/m", "http://", "http://me:pw@nas/", "http://nas/a b"]
+    "text",
+    [
+        "",
+        "nas:9100",
+        "ftp://nas/m",
+        "http://",
+        "http://me:pw@nas/",
+        "http://nas/a b",
+        "http://nas/m?token=pw",
+    ],
 )
 def test_any_other_address_of_metrics_is_refused_without_its_secret(text):
     with pytest.raises(Refused, match="--metrics: ") as refused:

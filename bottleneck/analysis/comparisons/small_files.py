@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from bottleneck.analysis import steps
 from bottleneck.analysis.comparisons import table
-from bottleneck.analysis.comparisons.axis import FULL_CORES, Axis, Group, Groups, sentences
+from bottleneck.analysis.comparisons.axis import Axis, Group, Groups, sentences
 from bottleneck.analysis.comparisons.table import Cell, Cells, Row
 from bottleneck.analysis.load import SATURATED_RATIO, hindrance
 from bottleneck.analysis.rules.cpu.cores import load_of
@@ -262,7 +262,8 @@ def _parallel_figures(group: Group, _: Groups) -> Row:
         "alike": not gains,
         "about": "at least" if is_minimum else "about",
         "moves": f"{cell.row['verb']}{'es' if cell.row['verb'] == 'push' else 's'}",
-        "from_cache": cell.row["verb"] == "pull",
+        "own_limit": (steps.positive(cell.result.outcome.details, "core_ratio") or 0.0)
+        >= SATURATED_RATIO,
     }
 
 
@@ -274,11 +275,11 @@ PARALLEL = Axis(
     figures=_parallel_figures,
     sentences=(
         "{gains}{files_at_once} files at once are faster: `{command}` {moves} {files} files of "
-        "{file_bytes} in {about} {seconds}; one at a time, they take {one_at_a_time_seconds}"
-        "[{from_cache}. The server had them in its cache].",
+        "{file_bytes} in {about} {seconds} if both disks keep up; one at a time, they take "
+        "{one_at_a_time_seconds}.",
         "{alike}More files at once gain nothing: `{command}` {moves} {files} files of {file_bytes} "
-        "in {about} {seconds}[{from_cache}. The server had them in its cache].",
-        *FULL_CORES[:1],
+        "in {about} {seconds} if both disks keep up.",
+        "{own_limit}This tool used a full core of the client: other programs may be faster.",
     ),
     is_unreliable_on_busy_cores=False,
 )

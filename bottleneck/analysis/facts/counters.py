@@ -60,9 +60,12 @@ def cpu_counted(report: Report, step: MeasuredStep, side: str) -> tuple[Fact, ..
     run = usage.busiest_process_ratio
     total = usage.copy_cpu_seconds / usage.wall_seconds
     wait = (usage.run_delay_seconds or 0.0) / usage.wall_seconds
-    share = run + wait * (min(1.0, run / total) if total > 0 else 1.0)
+    share = run + wait * min(1.0, run / total) if total > 0 else run
     interrupts = usage.softirq_ratio * len(usage.core_busy_ratios)
     load = load_of(report, step, side)
+    if load is not None and load.is_crowded and load.waiting_ratio is None:
+        # Whether the copy waits for cores that others fill is not known.
+        return ()
     full = load.all_cores_ratio if load is not None and load.is_full else 0.0
     if load is not None and load.is_starved:
         full = run + (load.waiting_ratio or 0.0)

@@ -10,7 +10,8 @@ COMMAND = {"files": 1000, "files_at_once": 16, "seconds": 4.1, "one_at_a_time_se
 
 def compared(hosts, verb, command):
     setting = {"verb": verb, "file_bytes": 65536, "dialect": "3.1.1"}
-    details = {"cells": CELLS, "command": command, "hash_ok": True}
+    core_ratio = 0.93 if verb == "push" else 0.4
+    details = {"cells": CELLS, "command": command, "hash_ok": True, "core_ratio": core_ratio}
     hosts.add("parallel", "client", setting, 1.0, details)
     return [c for c in diagnose(hosts.report()).comparisons if c.about == "parallel"]
 
@@ -22,14 +23,14 @@ def compared(hosts, verb, command):
             "pull",
             {"text": "rclone copy --transfers 16 SRC DST", "at_least": False},
             "16 files at once are faster: `rclone copy --transfers 16 SRC DST` pulls 1,000 files "
-            "of 64 KiB in about 4.1 s; one at a time, they take 1 min 6 s. The server had them in "
-            "its cache.",
+            "of 64 KiB in about 4.1 s if both disks keep up; one at a time, they take 1 min 6 s.",
         ),
         (
             "push",
             {"text": "robocopy SRC DST /E", "files_at_once": 1, "at_least": True},
             "More files at once gain nothing: `robocopy SRC DST /E` pushes 1,000 files of 64 KiB "
-            "in at least 4.1 s.",
+            "in at least 4.1 s if both disks keep up. This tool used a full core of the client: "
+            "other programs may be faster.",
         ),
     ],
 )
