@@ -8,9 +8,13 @@ process used the CPU, nor the share's disk and network card: what is ambiguous i
 from __future__ import annotations
 
 import http.client
+import io
+import math
 import re
+import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -27,14 +31,14 @@ READ_SECONDS = 1.5
 """Limit of one reading: the test waits for it."""
 IDLE_SECONDS = 1.0
 """Time before the run in which the CPU's use by others is learned."""
-MOST_BYTES, MOST_LINE, MOST_CORES, MOST_VALUE = 16 << 20, 500, 4096, 1e18
+MOST_BYTES, MOST_LINE, MOST_CORES, MOST_VALUE = 4 << 20, 500, 4096, 1e18
 """Limits of a text, of its lines' characters and of what is believed."""
 NEEDED = re.compile(
     r"(node_(?:cpu_seconds_total|disk_io_time_seconds_total|disk_(?:read|written)_bytes_total|"
     r"network_(?:receive|transmit)_bytes_total|memory_\w+_bytes|pressure_\w+_waiting_seconds_total)"
-    r"|smb_cpu_seconds_total) *(?:\{([^{}]*)\})? +([0-9.eE+-]{1,40})(?: [0-9]+)?"
+    r"|smb_cpu_seconds_total)(?: ?\{([^{}]*)\})? ([0-9.eE+-]{1,40})(?: [0-9]+)?"
 )
-LABEL = re.compile(r'(\w+)="([^"]*)"')
+LABEL = re.compile(r'(?<!\w)(\w+)="([^"]*)"')
 FREE = ("idle", "iowait", "nice")
 """Modes of a core's time that others leave to a copy."""
 CONTAINED = ("guest", "guest_nice")
@@ -45,9 +49,11 @@ CPU, SMBD = "node_cpu_seconds_total", "smb_cpu_seconds_total"
 SENT, RECEIVED = "node_network_transmit_bytes_total", "node_network_receive_bytes_total"
 READ, WRITTEN = "node_disk_read_bytes_total", "node_disk_written_bytes_total"
 BUSY = "node_disk_io_time_seconds_total"
-CARRIED_RATIO, ALIKE_RATIO = 0.7, 1.5
-"""Least bytes of a device that took part in a copy, over the copy's; most ratio of the bytes of
-devices that are layers of one."""
+CLOCK_RATIO, CLOCK_SECONDS = 0.3, 0.1
+"""Most difference of a core's time and of the clock between two readings, with the latter's."""
+CARRIED_RATIO, MOST_CARRIED_TIMES, ALIKE_RATIO = 0.7, 2.2, 1.2
+"""Least bytes of a device that took part in a copy, over the copy's; most of a disk, over those;
+most ratio of the bytes of devices that are layers of one."""
 KNOWN_RATIO, QUIET_RATIO = 0.2, 0.02
 """Most use of a core by the copy that may have been on other cores; most use by Samba's other
 processes before the run."""
@@ -96,7 +102,7 @@ def _core_times(core: int, modes: Mapping[str, float]) -> CoreTimes:
 def parse(text: str, clock_seconds: float) -> Reading:
     """Returns the needed samples of a text. Raises NoMetrics where it has no CPU time of a host."""
     samples: dict[str, dict[tuple[str, str], float]] = {}
-    lines = (line.strip() for line in text.split("\n") if len(line) <= MOST_LINE)
+    lines = (line.strip() for line in io.StringIO(text) if len(line) <= MOST_LINE)
     for match in filter(None, map(NEEDED.fullmatch, lines)):
         labels: dict[str, str] = dict(LABEL.findall(match[2] or ""))
         key = labels.get("cpu", labels.get("device", "")), labels.get("mode", "")
@@ -106,7 +112,7 @@ def parse(text: str, clock_seconds: float) -> Reading:
         if key in values:
             raise NoMetrics("its text is of several hosts")
         values[key] = float(match[3])
-        if not values[key] < MOST_VALUE:
+        if not 0 <= values[key] < MOST_VALUE:
             raise NoMetrics(f"{match[3]} is out of range")
     reading = Reading(clock_seconds, samples)
     if len(reading.cores()) > MOST_CORES:
@@ -125,6 +131,8 @@ class MetricsEndpoint:
     """Receives a failure of a later reading."""
     is_lost: bool = False
     """Whether a reading failed: another one could take as long."""
+    connection: http.client.HTTPConnection | None = None
+    """Connection of the last reading."""
     idle_cores: float = 0.0
     """Cores, or Samba's processes as cores, that others used before the run."""
 
@@ -134,11 +142,13 @@ class MetricsEndpoint:
             first = self._read()
             time.sleep(IDLE_SECONDS)
             last = self._read()
+            if not _is_of_now(first, last):
+                raise NoMetrics("its counters are not those of that moment")
         except NoMetrics as error:
             text = f"{self.url.name}: the server's metrics: {error}; check --metrics"
             raise Refused("unreachable", text) from None
         seconds = last.clock_seconds - first.clock_seconds
-        self.idle_cores = sum(_uses(first, last)) / seconds if seconds > 0 else 0.0
+        self.idle_cores = sum(_uses(first, last)) / max(1e-9, seconds)
         return self
 
     def tell(self, do: str) -> Reading | None:
@@ -165,7 +175,7 @@ class MetricsEndpoint:
         moved_bytes, pushes: payload of the test, and whether the server received it.
         """
         first, *_, last = readings
-        if first is None or last is None or last.clock_seconds <= first.clock_seconds:
+        if first is None or last is None or not _is_of_now(first, last):
             return None
         seconds = last.clock_seconds - first.clock_seconds
         uses, others = _uses(first, last), self.idle_cores * seconds
@@ -198,11 +208,17 @@ class MetricsEndpoint:
         try:
             return call_until("HTTP", time.monotonic() + READ_SECONDS, work)
         except (NoAnswer, OSError, http.client.HTTPException, ValueError) as error:
-            raise NoMetrics(str(error) or type(error).__name__) from None
+            if self.connection is not None and self.connection.sock is not None:
+                # Else its thread could go on to receive.
+                with suppress(OSError):
+                    self.connection.sock.shutdown(socket.SHUT_RDWR)
+            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise NoMetrics("".join(filter(str.isprintable, why[:120]))) from None
 
     def _fetch(self) -> str:
         kind = http.client.HTTPSConnection if self.url.is_secure else http.client.HTTPConnection
         connection = kind(self.url.host, self.url.port, timeout=READ_SECONDS)
+        self.connection = connection
         try:
             connection.request("GET", self.url.path, headers={"Accept": "text/plain"})
             reply = connection.getresponse()
@@ -214,6 +230,17 @@ class MetricsEndpoint:
         if len(content) > MOST_BYTES:
             raise NoMetrics(f"more than {MOST_BYTES >> 20} MiB")
         return content.decode("utf-8", "replace")
+
+
+def _is_of_now(first: Reading, last: Reading) -> bool:
+    """Whether the cores' time grew as this host's clock; not so where a proxy keeps a text."""
+    seconds = last.clock_seconds - first.clock_seconds
+    earlier, later = first.cores(), last.cores()
+    growth = [
+        later[n].total_seconds - earlier[n].total_seconds for n in earlier.keys() & later.keys()
+    ]
+    slack = CLOCK_RATIO * seconds + CLOCK_SECONDS
+    return seconds > 0 and all(abs(each - seconds) <= slack for each in growth)
 
 
 def _uses(first: Reading, last: Reading) -> list[float]:
@@ -232,17 +259,19 @@ def _own_seconds(core: CoreTimes) -> float:
 
 def _carrier(first: Reading, last: Reading, least_bytes: float, name: str) -> str | None:
     """Returns the device whose bytes grew so much; None: there is none, or several unlike ones."""
-    growth = {
-        device: value - (first.value(name, device) or 0.0)
-        for device, _ in last.samples.get(name, {})
-        if not VIRTUAL.match(device) and (value := last.value(name, device)) is not None
-    }
-    carriers = [each for each in growth if 0 < least_bytes <= growth[each]]
-    grown = sorted(growth[each] for each in carriers)
-    if not grown or grown[-1] > ALIKE_RATIO * grown[0]:
+
+    def grown(name: str, device: str) -> float:
+        return (last.value(name, device) or 0.0) - (first.value(name, device) or 0.0)
+
+    devices = (device for device, _ in last.samples.get(name, {}) if not VIRTUAL.match(device))
+    growth = {device: grown(name, device) for device in devices}
+    most_bytes = math.inf if name in (SENT, RECEIVED) else MOST_CARRIED_TIMES * least_bytes
+    carriers = [each for each in growth if 0 < least_bytes <= growth[each] <= most_bytes]
+    amounts = [growth[each] for each in carriers]
+    if not amounts or max(amounts) > ALIKE_RATIO * min(amounts):
         return None
     # Of a disk's layers the busiest.
-    return max(carriers, key=lambda each: (last.value(BUSY, each) or 0.0, growth[each]))
+    return max(carriers, key=lambda each: (grown(BUSY, each), growth[each]))
 
 
 def _counters(

@@ -58,6 +58,8 @@ WINDOW_SHARE, ECHO_SHARE = 0.15, 0.03
 """Shares of the time: of each count of files, and of ECHOs."""
 LONGEST_SECONDS = 4.0
 """Most time of as many files, at the rate of the most so far, at which they are copied at once."""
+LOGINS_SECONDS = 15.0
+"""Most time of the further logins for a number of files at once."""
 WAIT_SECONDS = 40.0
 """Additional time for logins, the requests in flight when the time is over, and removal."""
 MANY = 1000
@@ -151,8 +153,8 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     Returns:
         cells: {files_at_once, bytes_per_second} of each count that the server allowed; command: the
         text for this host's system, its seconds for so many files, those of one_at_a_time_seconds,
-        and whether it needs these at_least; core_ratio: this tool's use of a core, at the fastest
-        count; rtt_seconds, login_seconds; hash_ok: None for pushes, which are not read back.
+        and whether it needs these at_least; core_ratio: the most that this tool used of a core;
+        rtt_seconds, login_seconds; hash_ok: None for pushes, which are not read back.
 
     Raises Refused, Unavailable, SmbError, ValueError.
     """
@@ -174,23 +176,21 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
             cells[count] = rate
         best = max(cells, key=lambda count: cells[count])
         group.keep(best)
-        began = time.process_time()
         yield Sample(0.0, 0)
         total = group.copy(best)
-        core_ratio = (time.process_time() - began) / total.seconds
         yield Last(total.seconds, total.moved_bytes)
         # The lower of two: a gain that does not last is none.
         cells[best] = min(cells[best], total.bytes_per_second)
         group.run(best, SmallFiles.remove)
         login = statistics.median(group.logins)
-        intact = all(each.intact for each in group.files) if setting.verb == "pull" else None
+        group.keep(0)
     return {
         "cells": [{"files_at_once": n, "bytes_per_second": rate} for n, rate in cells.items()],
         "command": best_command(program, setting.file_bytes, cells, login),
-        "core_ratio": core_ratio,
+        "core_ratio": group.core_ratio,
         "rtt_seconds": trip,
         "login_seconds": login,
-        "hash_ok": intact,
+        "hash_ok": group.intact if setting.verb == "pull" else None,
         **group.details,
     }
 
@@ -232,6 +232,10 @@ class _Group:
     """Seconds of each."""
     making_rate: float = math.inf
     """Bytes per second at which the last session's file was made."""
+    intact: bool = True
+    """Whether all content that closed sessions compared was right."""
+    core_ratio: float = 0.0
+    """Most use of a core by this tool in copies."""
     details: Details = field(default_factory=dict)
     """Protocol of the first session."""
 
@@ -248,7 +252,9 @@ class _Group:
         rate: the highest so far. What the server refuses, or breaks off, is given back at once.
         """
         bytes_per_second, allowed = min(rate, self.making_rate), len(self.files)
-        if count * self.setting.file_bytes > LONGEST_SECONDS * bytes_per_second:
+        logins = (count - allowed) * statistics.median(self.logins)
+        is_slow = count * self.setting.file_bytes > LONGEST_SECONDS * bytes_per_second
+        if is_slow or logins > LOGINS_SECONDS:
             return None
         try:
             while len(self.files) < count:
@@ -266,7 +272,7 @@ class _Group:
     def keep(self, count: int, *error: Any) -> None:
         """Closes the sessions beyond a count, which others may need; error: what broke them."""
         while len(self.files) > count:
-            self.files.pop()
+            self.intact = self.files.pop().intact and self.intact
             self.sessions.pop().__exit__(*(*error, None, None, None)[:3])
 
     def _open(self) -> None:
@@ -293,6 +299,8 @@ class _Group:
                 signed = open_session(self.peer, dialect, "signed", (SIGNED_BY,))
                 return stack.enter_context(signed)
             except Unavailable:
+                if self.sessions:
+                    raise
                 # It insists on encryption, or lacks the algorithm: no login was refused.
                 self.is_signed = False
         return stack.enter_context(open_session(self.peer, dialect, security))
@@ -325,7 +333,10 @@ class _Group:
                 done += 1
             results.append(Moved(done * setting.file_bytes, time.monotonic() - began))
 
+        used, began = time.process_time(), time.monotonic()
         self.run(count, work)
+        ratio = (time.process_time() - used) / max(1e-9, time.monotonic() - began)
+        self.core_ratio = max(self.core_ratio, ratio)
         if setting.verb == "push":
             self.run(count, partial(SmallFiles.remove, first=1))
         if not any(each.moved_bytes for each in results):

@@ -1,8 +1,9 @@
 """A server's own counters, as node_exporter and Samba print them, become its use of resources."""
 
 import http.server
+import socket
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -53,14 +54,16 @@ def test_of_a_real_node_exporter_cores_disk_and_memory_are_read():
     assert load.copy_cpu_seconds == pytest.approx(0.03) and load.other_cpu_seconds == 0
 
 
+USER, IDLE = {"0": 10941.03, "1": 18606.85}, {"0": 19674.52, "1": 11353.57}
+
+
 def busy(**seconds_by_core):
-    """Both texts, the second with so many more seconds of cores' user time."""
-    times = {"0": 10941.03, "1": 18606.85}
+    """Both texts, the second with so many more seconds of cores' user time, of one second each."""
     last = BEFORE
-    for core, seconds in seconds_by_core.items():
-        number = core.removeprefix("core")
-        sample = f'node_cpu_seconds_total{{cpu="{number}",mode="user"}}'
-        last = grown(last, sample, times[number] + seconds)
+    for core, user in USER.items():
+        seconds = seconds_by_core.get(f"core{core}", 0.0)
+        for mode, value in (("user", user + seconds), ("idle", IDLE[core] + 1 - seconds)):
+            last = grown(last, f'node_cpu_seconds_total{{cpu="{core}",mode="{mode}"}}', value)
     return BEFORE, last
 
 
@@ -89,6 +92,18 @@ def test_what_others_used_before_is_theirs_and_the_rest_the_copys_if_it_is_of_on
         assert load.other_cpu_seconds == pytest.approx(others)
 
 
+_, LATER = busy()
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1.5, 4.0])
+def test_counters_of_another_moment_as_a_proxy_keeps_them_are_none(seconds):
+    """The text is the same, or of a time that this host's clock does not show."""
+    last = LATER.replace(f"{IDLE['0'] + 1}", f"{IDLE['0'] + seconds}")
+    endpoint = MetricsEndpoint(URL, note=print)
+    readings = [parse(text, 10.0 + n) for n, text in enumerate((BEFORE, last))]
+    assert endpoint.counters(readings, MOVED, pushes=True) is None
+
+
 def test_a_core_that_appears_between_has_no_time_since_its_start():
     added = AFTER + 'node_cpu_seconds_total{cpu="7",mode="user"} 900\n'
     load = used(BEFORE, added)
@@ -109,14 +124,16 @@ def disks(**written):
         # What a copy of 200 MiB cannot have written is another disk's, however busy that was.
         (disks(sda=0, sdb=0), disks(sda=210, sdb=20), 210),
         (disks(sda=0), disks(sda=100), None),
-        (disks(sda=0, sdb=0), disks(sda=210, sdb=900), None),
+        (disks(sda=0), disks(sda=900), None),
+        (disks(sda=0, sdb=0), disks(sda=210, sdb=900), 210),
+        (disks(sda=0, sdb=0), disks(sda=210, sdb=300), None),
         (disks(sda=0, md0=0), disks(sda=215, md0=205), 215),
     ],
 )
 def test_the_disk_is_the_one_that_took_the_copys_bytes(first, last, written):
-    load = used(BEFORE + first, BEFORE + last)
+    load = used(BEFORE + first, LATER + last)
     assert load.device_written_bytes == (written and written << 20)
-    assert used(BEFORE + first, BEFORE + last, pushes=False).device_written_bytes is None
+    assert used(BEFORE + first, LATER + last, pushes=False).device_written_bytes is None
 
 
 @pytest.mark.parametrize(
@@ -124,7 +141,7 @@ def test_the_disk_is_the_one_that_took_the_copys_bytes(first, last, written):
 )
 def test_the_network_card_is_the_one_that_carried_the_copys_bytes(name, received):
     sample = 'node_network_receive_bytes_total{{device="{}"}} {}\n'
-    texts = [BEFORE + sample.format(name, size << 20) for size in (0, 205)]
+    texts = [BEFORE + sample.format(name, 0), LATER + sample.format(name, 205 << 20)]
     assert used(*texts).interface_received_bytes == (received and received << 20)
 
 
@@ -146,6 +163,7 @@ def test_of_samba_alone_the_time_of_its_processes_counts_if_nobody_else_uses_it(
         "<html>",
         'node_cpu_seconds_total{cpu="0",mode="user"} NaN\n',
         'node_cpu_seconds_total{cpu="0",mode="user"} 1e400\n',
+        'node_cpu_seconds_total{cpu="0",mode="user"} -1e300\n',
         "\n".join(f'node_cpu_seconds_total{{cpu="{n}",mode="user"}} 1' for n in range(5000)),
         # Two hosts in one text; a number, and labels, that take long to be searched.
         BEFORE.replace("{cpu", '{instance="a",cpu') + BEFORE,
@@ -182,6 +200,7 @@ def served(texts, status=200):
 
 def test_it_is_read_twice_before_the_run_and_at_both_ends_of_a_test(monkeypatch):
     monkeypatch.setattr(metrics, "IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(metrics, "CLOCK_SECONDS", 2.0)
     with served([BEFORE, BEFORE, BEFORE, AFTER, "lost"]) as url:
         notes = []
         endpoint = MetricsEndpoint(url, notes.append).connect()
@@ -212,6 +231,33 @@ def test_an_address_without_counters_ends_the_run_with_a_remedy(
         MetricsEndpoint(url, note=print).connect()
     assert refused.value.kind == "unreachable"
     assert reason in refused.value.text and refused.value.text.endswith("check --metrics")
+
+
+def test_a_text_of_an_earlier_moment_is_refused_at_the_start(monkeypatch):
+    monkeypatch.setattr(metrics, "IDLE_SECONDS", 0.0)
+    monkeypatch.setattr(metrics, "CLOCK_SECONDS", -1.0)
+    with served([BEFORE, BEFORE]) as url, pytest.raises(Refused, match="not those of that moment"):
+        MetricsEndpoint(url, note=print).connect()
+
+
+def test_an_answer_that_never_ends_is_given_up_and_cut(monkeypatch):
+    """A server that sends one interim reply after the other."""
+    monkeypatch.setattr(metrics, "READ_SECONDS", 0.3)
+    cut = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def send():
+            connection, _ = listener.accept()
+            with connection, suppress(OSError):
+                while True:
+                    connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+            cut.set()
+
+        threading.Thread(target=send, daemon=True).start()
+        url = MetricsUrl("127.0.0.1", listener.getsockname()[1], "/", is_secure=False)
+        with pytest.raises(Refused, match="no answer within"):
+            MetricsEndpoint(url, note=print).connect()
+        assert cut.wait(30)
 
 
 def test_a_server_that_does_not_answer_is_not_waited_for(monkeypatch):

@@ -234,7 +234,7 @@ AT_ONCE = {"one": 1, "four": 4, "sixteen": 16}
 
 
 def _parallel(report: Report) -> Iterator[Cell]:
-    for result in steps.measured_steps(report, "parallel"):
+    for result in filter(lambda e: e.is_intact, steps.measured_steps(report, "parallel")):
         command = result.outcome.details.get("command")
         text = steps.word(command, "text")
         cells = {

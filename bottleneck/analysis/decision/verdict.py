@@ -82,7 +82,7 @@ def decide(copy: CopyFacts) -> Decision:
     (first, likely), (second, less) = ranked[0], ranked[1]
     rival = second if less >= RIVAL and second != UNKNOWN else None
     suspects = tuple(ranked[:4])
-    allowed = copy.component_trust.get(first[0], 1.0)
+    allowed = copy.component_trust.get(first, copy.component_trust.get(first[0], 1.0))
     if first != UNKNOWN and (not is_supported(copy, first) or allowed < LEAST):
         return Decision(copy, UNKNOWN, None, 0.0, suspects)
     if first == UNKNOWN or likely < LEAST:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from bottleneck.analysis import hardware_limits, steps
 from bottleneck.analysis.attribution.timed_copy import TimedCopy
 from bottleneck.analysis.cap import bounded_confidence, is_scattered
+from bottleneck.analysis.evidence.capture import Capture
 from bottleneck.analysis.facts.busy import watched_utilizations
 from bottleneck.analysis.facts.captured import capture_facts, capture_of, trust_of, view_of
 from bottleneck.analysis.facts.counters import cost_facts
@@ -29,6 +31,9 @@ from bottleneck.analysis.link_end import is_supplied
 from bottleneck.analysis.rtt import rtt
 from bottleneck.analysis.steps import Copy
 from bottleneck.report.report import Report
+
+COUNTED_TRUST = 0.65
+"""Confidence in a server's CPU whose use no agent assigned to processes."""
 
 
 def gather(
@@ -77,10 +82,23 @@ def gather(
         unseen=time.unseen,
         rtt_seconds=trip,
         trust=1.0 if copy.step is None else bounded_confidence(copy, copy.step, 1.0),
-        component_trust={} if capture is None else trust_of(report, copy, capture),
+        component_trust=_component_trust(report, copy, capture),
         is_scattered=rate is not None and is_scattered(rate),
         supplied=is_supplied(report),
     )
+
+
+def _component_trust(report: Report, copy: Copy, capture: Capture | None) -> dict[Any, float]:
+    """Returns the most trust in a component: by a capture, or in the server's CPU by --metrics.
+
+    These do not contain whose work the CPU did.
+    """
+    if capture is not None:
+        return dict(trust_of(report, copy, capture))
+    is_counted = copy.step is not None and copy.step.usage("server") is not None
+    if not is_counted or report.server is not None or is_supplied(report):
+        return {}
+    return {("cpu", "server"): COUNTED_TRUST}
 
 
 def _standing_claims(

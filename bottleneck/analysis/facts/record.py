@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from bottleneck.analysis.attribution.shares import NETWORK, UNKNOWN
 from bottleneck.analysis.finding import Claim, Part
@@ -121,7 +121,7 @@ class CopyFacts:
     trust: float = 1.0
     """Highest confidence that the copy's own measurement allows: less if its source was not proven
     to be where it should be, its runs scatter, or its cores were stolen."""
-    component_trust: Mapping[str, float] = field(default_factory=dict)
+    component_trust: Mapping[Any, float] = field(default_factory=dict)
     """Such a confidence by component; without one that of `trust` alone."""
     is_scattered: bool = False
     """Whether its runs lie too far apart for a verdict."""
