@@ -201,12 +201,14 @@ class MetricsEndpoint:
         return typed.to_plain(start), typed.to_plain(end)
 
     def _read(self) -> Reading:
+        deadline = time.monotonic() + READ_SECONDS
+
         def work() -> Reading:
-            text = self._fetch()
+            text = self._fetch(deadline)
             return parse(text, time.monotonic())
 
         try:
-            return call_until("HTTP", time.monotonic() + READ_SECONDS, work)
+            return call_until("HTTP", deadline, work)
         except (NoAnswer, OSError, http.client.HTTPException, ValueError) as error:
             if self.connection is not None and self.connection.sock is not None:
                 # Else its thread could go on to receive.
@@ -215,11 +217,14 @@ class MetricsEndpoint:
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise NoMetrics("".join(filter(str.isprintable, why[:120]))) from None
 
-    def _fetch(self) -> str:
+    def _fetch(self, deadline: float) -> str:
         kind = http.client.HTTPSConnection if self.url.is_secure else http.client.HTTPConnection
         connection = kind(self.url.host, self.url.port, timeout=READ_SECONDS)
         self.connection = connection
         try:
+            connection.connect()
+            if time.monotonic() > deadline:
+                raise NoMetrics("too late")  # nobody waits, nor cuts it
             connection.request("GET", self.url.path, headers={"Accept": "text/plain"})
             reply = connection.getresponse()
             if reply.status != http.client.OK:
