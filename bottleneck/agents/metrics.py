@@ -2,7 +2,8 @@
 
 Sources: Prometheus' text format 0.0.4; node_exporter's collectors cpu, diskstats, netdev, meminfo
 and pressure; source3/utils/smb_prometheus_endpoint.c of Samba 4.23. They do not contain which
-process used the CPU, nor the share's disk and network card: what is ambiguous is left out.
+process used the CPU, nor which disk and network card are the share's: ambiguous figures are not
+used.
 """
 
 from __future__ import annotations
@@ -151,9 +152,8 @@ class MetricsEndpoint:
         self.idle_cores = sum(_uses(first, last)) / max(1e-9, seconds)
         return self
 
-    def tell(self, do: str) -> Reading | None:
-        """Reads the counters; None: they could not be read, which is noted."""
-        del do
+    def tell(self, _: str) -> Reading | None:
+        """Reads the counters, as Host.tell does; None: they could not be read, which is noted."""
         if self.is_lost:
             return None
         try:
@@ -194,11 +194,8 @@ class MetricsEndpoint:
             disk=carrier(WRITTEN if pushes else READ),
             interface=carrier(RECEIVED if pushes else SENT),
         )
-        start, end = (
-            counters(first),
-            counters(last, copy_seconds=copy_seconds, other_seconds=others),
-        )
-        return typed.to_plain(start), typed.to_plain(end)
+        end = counters(last, copy_seconds=copy_seconds, other_seconds=others)
+        return typed.to_plain(counters(first)), typed.to_plain(end)
 
     def _read(self) -> Reading:
         deadline = time.monotonic() + READ_SECONDS
@@ -224,7 +221,8 @@ class MetricsEndpoint:
         try:
             connection.connect()
             if time.monotonic() > deadline:
-                raise NoMetrics("too late")  # nobody waits, nor cuts it
+                # The caller gave up before there was a socket that it could shut down.
+                raise NoMetrics("no connection in time")
             connection.request("GET", self.url.path, headers={"Accept": "text/plain"})
             reply = connection.getresponse()
             if reply.status != http.client.OK:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from probes.core.field_types import Seconds, Size, Text
 from probes.core.records import Details, Endpoint, Moved, Sample
@@ -167,7 +167,7 @@ def initiate(setting: Setting, peer: Endpoint) -> Running:
     ):
         program = PROGRAMS[USUAL_COPIER]
         group = _Group(setting, peer, program)
-        stack.push(partial(group.keep, 0))
+        stack.push(lambda kind, error, _: group.keep(0, error))
         trip = group.rtt_seconds()
         cells = {1: group.copy(1).bytes_per_second}
         for count in FILES_AT_ONCE[1:]:
@@ -266,14 +266,14 @@ class _Group:
                 raise
             self.keep(allowed)
         except (SmbError, Unavailable) as error:
-            self.keep(allowed, type(error), error)
+            self.keep(allowed, error)
         return None
 
-    def keep(self, count: int, *error: Any) -> None:
+    def keep(self, count: int, error: BaseException | None = None) -> None:
         """Closes the sessions beyond a count, which others may need; error: what broke them."""
         while len(self.files) > count:
             self.intact = self.files.pop().intact and self.intact
-            self.sessions.pop().__exit__(*(*error, None, None, None)[:3])
+            self.sessions.pop().__exit__(None if error is None else type(error), error, None)
 
     def _open(self) -> None:
         setting, began = self.setting, time.monotonic()

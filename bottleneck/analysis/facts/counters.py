@@ -31,7 +31,7 @@ ARRIVED_RATIO = 1.25
 LEAST_WAIT_SECONDS, LEAST_TRIPS = 0.01, 10.0
 LITTLE_BYTES = 64 << 10
 MOSTLY_OTHERS_RATIO = 0.5
-IN_FLIGHT_RATIO, WAITING_RATIO = 0.5, 0.3
+IN_FLIGHT_RATIO, IO_WAIT_RATIO = 0.5, 0.3
 """Share of time with I/O in flight of a disk that is at work whatever else is known; most share in
 which a task waited for I/O, of a disk that is believed to be idle."""
 LEAST_COST_RATIO = 0.02
@@ -81,12 +81,12 @@ def is_seen_at_work(step: MeasuredStep, side: str) -> bool:
 
 
 def disk_counted(report: Report, copy: Copy, side: str) -> tuple[Fact, ...]:
-    """Returns the time in which a disk had work, where the server itself tells it by --metrics."""
+    """Returns the time in which a disk had work, where --metrics counted it on the server."""
     usage = None if copy.step is None or report.server is not None else copy.step.usage(side)
     if usage is None or usage.device_busy_ratio is None or side == "client":
         return ()
     use, waiting = usage.device_busy_ratio, usage.io_waiting_ratio
-    if use < IN_FLIGHT_RATIO and (waiting is None or waiting > WAITING_RATIO):
+    if use < IN_FLIGHT_RATIO and (waiting is None or waiting > IO_WAIT_RATIO):
         # A limit before the device, as of a cgroup, holds I/O back that is not in flight yet.
         return ()
     return (_rough(("disk", side), use, f"had I/O in flight for {use:.0%} of the time"),)

@@ -54,6 +54,20 @@ def test_the_servers_counters_name_what_the_client_cannot_see(world, copy, verdi
     assert verdict_of(with_server(report), copy) == client_verdict
 
 
+def test_a_full_core_of_the_server_is_not_named_with_certainty():
+    """Whose work it was is not in the counters: others' may have begun with the copy."""
+    report = stored_reports.load(KEPT / "busy-server-85.json.gz")
+    cores = {
+        "core_busy_ratios": (1.0, 0.05),
+        "busiest_process_ratio": 1.0,
+        "other_cpu_seconds": 0.0,
+    }
+    one_core = with_server(report, **cores)
+    assert verdict_of(one_core, "pull.cached") == ("cpu/server/one-core", 0.65)
+    with_agent = replace(one_core, server=report.client)
+    assert verdict_of(with_agent, "pull.cached")[1] > 0.65
+
+
 @pytest.mark.parametrize(
     ("busy", "waiting", "use"),
     [(0.9, 0.9, 0.9), (0.0, 0.0, 0.0), (0.0, 0.9, None), (0.0, None, None), (None, 0.0, None)],
